@@ -48,7 +48,7 @@ def fitted_options(source: Source, options: Options, estimator: Any) -> dict[str
     if encoder is not None:
         columns = changed.get("columns", tuple(source.choice.features))
         if len(columns) not in (len(encoder.names_), len(encoder.used)):
-            raise ValueError(wrong_width(source, len(encoder.names_)))
+            raise ValueError(wrong_width(source, len(encoder.names_), encoder.names_))
         changed |= encoder_options(columns, encoder)
     return changed
 
@@ -99,9 +99,13 @@ def encoder_options(columns: Sequence[str | int], encoder: TableColumns) -> dict
     return column_options(columns, [encoder.kinds_[j] for j in encoder.used])
 
 
-def wrong_width(source: Source, width: int) -> str:
-    """Return the message for files with another number of columns than the fit."""
+def wrong_width(source: Source, width: int, names: Sequence[str] = ()) -> str:
+    """Return the message for files with another number of columns than the fit.
+
+    `names` are the names of the fit's columns, if they are known.
+    """
+    shown = f" ({show([*names], 200)[1:-1]})" if len(names) else ""
     return (
-        f"{source.path}: expected the {width} columns that the model was fitted to, got "
+        f"{source.path}: expected the {width} columns that the model was fitted to{shown}, got "
         f"{source.n_features}; choose them with columns (--columns) or drop (--drop)"
     )

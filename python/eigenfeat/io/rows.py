@@ -185,7 +185,8 @@ class FileRows(RowBlocks):
             changed |= fitted_options(self.sources[0], self.options, estimator)
         rows = self._changed(changed, encoder, complete_fit=allowed and not missing)
         if fitted and encoder is None and rows.n_features != estimator.n_features_in_:
-            raise ValueError(wrong_width(rows.sources[0], estimator.n_features_in_))
+            names = getattr(estimator, "feature_names_in_", ())
+            raise ValueError(wrong_width(rows.sources[0], estimator.n_features_in_, names))
         return rows._encoded_rows() if encodes else rows
 
     def _changed(

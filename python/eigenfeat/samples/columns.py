@@ -312,7 +312,8 @@ class TableColumns:
         names = set(_names(X))
         lacking = [name for name in self.names_ if name not in names]
         if lacking:
-            raise ValueError(f"X: expected the columns of the fit, got none named {lacking[0]!r}")
+            missing = show(lacking, 200)[1:-1]
+            raise ValueError(f"X: expected the columns of the fit, got none named {missing}")
         used = [self.names_[at] for at in self.used]
         rows = np.arange(start, start + len(X))
         Z = self._encoded([_Column(X[name], name, rows) for name in used])

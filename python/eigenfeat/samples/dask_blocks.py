@@ -125,7 +125,7 @@ class DaskBlocks(RowBlocks):
             missing = [name for name in fit_names if name not in names]
             if missing:
                 raise ValueError(
-                    f"X: expected the columns of the fit, got none named {missing[0]!r}"
+                    f"X: expected the columns of the fit, got none named {show(missing, 200)[1:-1]}"
                 )
             names = fit_names
         elif getattr(estimator, "categorical_features", None) is not None:

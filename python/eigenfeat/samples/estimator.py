@@ -10,6 +10,7 @@ import logging
 import math
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
@@ -25,10 +26,12 @@ from eigenfeat._base.labels import check_two_labels, plain_labels
 from eigenfeat._base.threads import one_blas_thread
 from eigenfeat._base.validation import (
     FLOATS,
+    column_names,
     has_missing,
     is_table,
     naming_text,
     plain_rows,
+    show,
 )
 from eigenfeat.expansion.features import ExpandedFeatures
 from eigenfeat.samples.block_samples import BlockSamples, LabelledSamples, scan_blocks
@@ -220,10 +223,47 @@ def validate_data(
     y = plain_labels(y, what=what)
     if is_table(X) and not X.shape[1]:
         raise ValueError("X: expected at least one column, got none")
-    with naming_text(X), _naming_lengths(X, y, what):
+    with _naming_columns(estimator, X, options), naming_text(X), _naming_lengths(X, y, what):
         if options.get("reset", True):
             estimator.__dict__.pop("file_layout_", None)  # left by an earlier fit
         return validation.validate_data(estimator, X, y, **options)
+
+
+@contextmanager
+def _naming_columns(estimator: Any, X: Any, options: dict[str, Any]) -> Iterator[None]:
+    """If the block raises, and X has other columns than the fit, raise an error that names them.
+
+    The message begins with scikit-learn's message, which its checks require.
+    """
+    try:
+        yield
+    except (TypeError, ValueError):
+        text = "" if options.get("reset", True) else _wrong_columns(estimator, X)
+        if not text:
+            raise
+        raise ValueError(text) from None
+
+
+def _wrong_columns(estimator: Any, X: Any) -> str:
+    """Message about columns of X that are not those of the fit; empty if there are none."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            validation.validate_data(estimator, X, reset=False, skip_check_array=True)
+        return ""
+    except (TypeError, ValueError) as error:
+        text = str(error)
+    known = [*getattr(estimator, "feature_names_in_", ())]
+    names = column_names(X) if is_table(X) else []
+    if text.startswith("The feature names should match"):
+        if {*known} <= {*names}:
+            text += "X[list(model.feature_names_in_)] has the columns of the fit in their order.\n"
+        return text
+    if not text.startswith("X has "):
+        return ""
+    for what, columns in (("the fit", known), ("X", names)):
+        text += f" The columns of {what} are {show(columns, 300)[1:-1]}." if columns else ""
+    return text
 
 
 @contextmanager
@@ -344,7 +384,8 @@ def validate_columns(
         estimator.columns_.refuse(type(X).__name__)
     if not len(X):
         raise ValueError("X: expected at least one sample, got none")
-    validation.validate_data(estimator, X, reset=reset, skip_check_array=True)
+    with _naming_columns(estimator, X, {"reset": reset}):
+        validation.validate_data(estimator, X, reset=reset, skip_check_array=True)
     if isinstance(y, str):
         return validation.check_array(estimator.columns_.transform(X), **options)
     continuous = bool(options.get("y_numeric"))

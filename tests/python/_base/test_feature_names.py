@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -85,6 +86,79 @@ def test_what_is_fitted_on_moments_knows_their_names(problem):
             estimator.transform(pd.DataFrame(X, columns=["a", "b", "c"]))
         bare = ClassMoments().update(X, y)
         assert not hasattr(estimator.fit_moments(bare), "feature_names_in_")
+
+
+# ---- other columns than those of the fit ---------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def fitted(problem):
+    X, y = problem
+    frame = pd.DataFrame(X, columns=NAMES)
+    word = np.where(y == 0, "red", "blue")
+    return frame, [
+        (ef.GEMClassifier().fit(frame, y), frame),
+        (ef.TableClassifier(["columns"]).fit(frame, y), frame),
+        (ef.TableClassifier(["columns"]).fit(frame.assign(word=word), y), frame.assign(word=word)),
+    ]
+
+
+def message_of(model, X):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match=r"feature|columns") as caught:
+            model.predict(X)
+    return str(caught.value)
+
+
+def test_columns_of_other_names_or_order_are_named(fitted):
+    advice = "X[list(model.feature_names_in_)] has the columns of the fit in their order."
+    for model, frame in fitted[1]:
+        fit = "The feature names should match those that were passed during fit.\n"
+        found = message_of(model, frame.drop(columns="width"))
+        assert found.startswith(fit)
+        assert "yet now missing:\n- width" in found
+        assert advice not in found
+        for other in (frame[frame.columns[::-1]], frame.assign(zip=1.0), frame.assign(kind="a")):
+            found = message_of(model, other)
+            assert found.startswith(fit)
+            assert advice in found
+            if len(other.columns) > len(frame.columns):
+                assert f"unseen at fit time:\n- {other.columns[-1]}\n" in found
+            model.predict(other[list(model.feature_names_in_)])
+
+
+def test_arrays_of_another_width_are_told_the_columns_of_the_fit(fitted, problem):
+    frame, models = fitted
+    shown = "'length', 'width', 'height'"
+    for model, _ in models[:2]:
+        name = type(model).__name__
+        for X in (
+            frame.to_numpy()[:, :2],
+            np.c_[frame, problem[1] == 0],
+            np.c_[frame, ["a"] * 120],
+        ):
+            assert message_of(model, X) == (
+                f"X has {X.shape[1]} features, but {name} is expecting 3 features as input. The "
+                f"columns of the fit are {shown}."
+            )
+        plain = type(model)(**model.get_params(deep=False)).fit(*problem)
+        assert message_of(plain, frame.assign(kind="a")) == (
+            f"X has 4 features, but {name} is expecting 3 features as input. The columns of X are "
+            f"{shown}, 'kind'."
+        )
+    unnamed = models[2][1].set_axis(range(4), axis=1)
+    assert message_of(models[2][0], unnamed).endswith(f"got none named {shown}, 'word'")
+
+
+def test_files_of_another_width_are_told_the_columns_of_the_fit(fitted, tmp_path):
+    frame, models = fitted
+    ef.save(models[1][0], tmp_path / "m.efm")
+    np.save(tmp_path / "new.npy", frame.to_numpy()[:, :2])
+    given = (tmp_path / "m.efm", tmp_path / "new.npy", "-o", tmp_path / "p.csv")
+    status, _, err = run("predict", *given)
+    assert status == 1
+    assert "3 columns that the model was fitted to ('length', 'width', 'height'), got 2" in err
 
 
 # ---- the command line ----------------------------------------------------------------------------
