@@ -21,7 +21,7 @@ from eigenfeat.cli.files import (
     seen_in_fit,
 )
 from eigenfeat.cli.moments import checkpoint_of
-from eigenfeat.cli.output import WIDTH, Output, UsageError, show_warning, wrapped
+from eigenfeat.cli.output import WIDTH, Output, UsageError, wrapped
 from eigenfeat.io.opening import described, format_of, open_rows
 from eigenfeat.io.saving import SCHEMA, load
 from eigenfeat.moments.class_moments import ClassMoments
@@ -74,38 +74,31 @@ def inspect(options: SimpleNamespace, output: Output) -> None:
 def _describe_columns(
     options: SimpleNamespace, given: dict[str, Any], summary: dict[str, Any]
 ) -> None:
-    """Add how a fit reads the columns of a file, and their values in the first rows.
-
-    Warns of what would end a fit.
-    """
+    """Add how a fit reads the columns of a file, and their values in the first rows."""
     chosen = {"columns": listed(options.columns) or None, "drop": listed(options.drop)}
     given = given | chosen | {"labels": options.labels, "missing": True, "skip_bad": True}
     rows = open_rows(options.file, options.target, **given)
     if rows.sources[0].sparse:
         return
-    try:
-        source = rows.frames() or rows
-        parts, skipped = [], 0
-        for block, position in source.blocks():
-            parts.append(block)
-            skipped = position.skipped
-            if position.rows * rows.n_features >= _MAX_CELLS:
-                summary["rows_read"] = position.rows + skipped
-                break
-        else:
-            source.check_not_empty(len(parts))
-            skipped = source.n_skipped or 0
-            summary["rows"] = source.n_rows + skipped
-        summary |= {"bad_rows": skipped} if skipped else {}
-        block = joined(parts)
-        kinds = _column_kinds(block.X, rows.feature_names) if "columns" in summary else {}
-        if options.target is not None:
-            name = rows.sources[0].target_name
-            summary["target"] = {"name": name} | _target(block.y)
-            kinds[name] = {"kind": "target"}
-    except ValueError as error:
-        show_warning(str(error))
-        return
+    source = rows.frames() or rows
+    parts, skipped = [], 0
+    for block, position in source.blocks():
+        parts.append(block)
+        skipped = position.skipped
+        if position.rows * rows.n_features >= _MAX_CELLS:
+            summary["rows_read"] = position.rows + skipped
+            break
+    else:
+        source.check_not_empty(len(parts))
+        skipped = source.n_skipped or 0
+        summary["rows"] = source.n_rows + skipped
+    summary |= {"bad_rows": skipped} if skipped else {}
+    block = joined(parts)
+    kinds = _column_kinds(block.X, rows.feature_names) if "columns" in summary else {}
+    if options.target is not None:
+        name = rows.sources[0].target_name
+        summary["target"] = {"name": name} | _target(block.y)
+        kinds[name] = {"kind": "target"}
     for column in summary.get("columns", []):
         column |= kinds.get(column["name"], {"kind": "not used"} if kinds else {})
 

@@ -1,6 +1,7 @@
 """`eigenfeat fit`, `predict`, `transform` and `inspect` on files."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -327,6 +328,28 @@ def test_inspecting_the_first_rows_of_a_large_file(tmp_path):
     assert found["rows"] == 300_000
     assert 160_000 < found["rows_read"] < 300_000
     assert found["columns"][3]["distinct"] == 1
+
+
+def test_inspecting_a_file_that_cannot_be_read_to_its_end_fails(tmp_path, monkeypatch):
+    """`eigenfeat inspect FILE && eigenfeat fit FILE` then stops where the fit would stop."""
+    monkeypatch.chdir(tmp_path)
+    rows = "x,kind\n" + "1.5,ant\n2.5,bee\n" * 200_000
+    files = {
+        "late.csv": rows.encode() + "3.5,fée\n".encode("latin-1"),
+        "header.csv": b"x,kind\n",
+        "gaps.csv": b"x,kind\n1,\n2,\n",
+    }
+    for name, content in files.items():
+        Path(name).write_bytes(content)
+        status, out, err = run("inspect", name, "--target", "kind")
+        fit = run("fit", name, "--target", "kind", "-o", "m.efm", "--skip-bad")
+        assert (status, out) == (1, "")
+        assert fit[::2] == (1, err)
+        found = json.loads(run("inspect", name, "--target", "kind", "--json")[1])
+        assert (found["status"], found["kind"]) == ("error", "data")
+    Path("bad.csv").write_text("x,kind\n1,ant\n2,bee\n3,ant,4\n")
+    status, out, _ = run("inspect", "bad.csv")
+    assert (status, "bad rows: 1, at which a fit stops" in out) == (0, True)
 
 
 def test_inspecting_rows(files):
