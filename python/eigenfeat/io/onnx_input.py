@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from eigenfeat._base.validation import show
 from eigenfeat.io.onnx_graph import LEARNING, Graph
 from eigenfeat.samples.categories import Categories
 
@@ -30,14 +31,21 @@ def input_rows(graph: Graph, model: Any) -> str:
     if encoder is None:
         return graph.input("X", graph.type_code, ["n", int(model.n_features_in_)])
     parts = []
+    dates = [encoder.names_[j] for j in encoder.used if encoder.kinds_[j] == "date"]
+    if dates:
+        raise ValueError(
+            "model: expected columns of numbers and categories, got dates in "
+            f"{show(dates, 200)[1:-1]}; fit to X.drop(columns={show(dates, 200)}), with eigenfeat "
+            f"fit --drop {','.join(map(str, dates))[:200]}, or put numbers in the columns, such as "
+            f"(pandas.to_datetime(X[{dates[0]!r}]) - pandas.Timestamp(0)).dt.days"
+        )
     for j in encoder.used:
         name, kind = encoder.names_[j], encoder.kinds_[j]
-        if kind == "date" or str(name) in ("", *_OUTPUTS):
-            what = "the name of an output, " if name else "an empty name, "
-            what = "dates in " if kind == "date" else what
+        if str(name) in ("", *_OUTPUTS):
+            what = "the name of an output" if name else "an empty name"
             raise ValueError(
-                f"model: expected columns of numbers and categories, got {what}{name!r}; leave the "
-                "column out, or convert it to numbers under another name"
+                f"model: expected columns with other names than {', '.join(_OUTPUTS)}, got {what}, "
+                f"{name!r}; fit to a table in which this column has another name"
             )
         if kind == "category":
             column = graph.input(str(name), _STRING, ["n", 1])

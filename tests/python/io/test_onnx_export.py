@@ -1,5 +1,6 @@
 """Exported ONNX models predict in onnxruntime as the original models do, up to rounding."""
 
+import re
 import sys
 
 import numpy as np
@@ -287,14 +288,20 @@ def test_many_gaps_are_completed(rng):
 
 def test_errors_name_the_part_that_cannot_be_exported():
     frame, y = mixed(200)
-    dated = frame.assign(when=pandas.date_range("2024-01-01", periods=200))
-    with pytest.raises(ValueError, match="got dates in 'when'; leave the column out"):
+    days = pandas.date_range("2024-01-01", periods=200)[np.arange(200) // 2]
+    dated = frame.assign(when=days, since=days.astype(str).to_series().where(days.day > 3).array)
+    with pytest.raises(ValueError, match="got dates in 'when', 'since'; fit to X") as caught:
         to_onnx(ef.TableRegressor("columns").fit(dated, y))
+    left, number = re.findall(r"fit to (.*), with .* such as (.*)", str(caught.value))[0]
+    names = {"X": dated, "pandas": pandas}
+    assert list(eval(left, names)) == list(frame)
+    numbers = {"when": eval(number, names), "since": eval(number.replace("when", "since"), names)}
+    to_onnx(ef.TableRegressor("columns").fit(dated.assign(**numbers), y))
     for name, what in (
         ("prediction", "the name of an output, 'prediction'"),
         ("", "an empty name"),
     ):
-        with pytest.raises(ValueError, match=f"got {what}"):
+        with pytest.raises(ValueError, match=f"got {what}.*has another name"):
             to_onnx(ef.TableRegressor("columns").fit(frame.rename(columns={"a": name}), y))
     model = ef.TableRegressor(["columns", DecisionTreeRegressor()]).fit(frame[["a", "b"]], y)
     with pytest.raises(ValueError, match="got DecisionTreeRegressor; leave it out of views"):
