@@ -12,7 +12,7 @@
 | speed | bench/speed.csv | bench/run.py |
 | files | bench/files.csv | bench/files.py |
 
-Text is dark on white, and large enough for a picture of 360 pixels' width.
+Text is dark on white, and large enough for pictures that are 360 pixels wide.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def ranks(ax: Axes) -> None:
-    """Mean rank of the errors over the tables, against the time of all fits."""
+    """Mean rank of the errors over the tables, against the median time of a fit."""
     results = pd.read_csv(BENCH / "tables.csv")
     results = results[results["group"] == "shown"]
     every = results.groupby("model")["table"].nunique()
@@ -117,7 +117,7 @@ def early(ax: Axes) -> None:
 
 
 def reliability(ax: Axes) -> None:
-    """Share of early labels that are final, by what was asked for: each set a dot."""
+    """Share of early labels that are final, by requested reliability, with a dot for each set."""
     table = pd.read_csv(BENCH / "early_reliability.csv")
     asked = [0.5, 0.8, 0.9, 0.95, 0.99]
     rng = np.random.default_rng(0)
@@ -217,7 +217,7 @@ def speed(ax: Axes) -> None:
 
 
 def files(ax: Axes) -> None:
-    """Samples a second, read and added to moments, by format."""
+    """Samples per second that are read and added to moments, by format."""
     table = pd.read_csv(BENCH / "files.csv").iloc[::-1]
     ax.barh(table["format"], table["samples_per_second"] / 1e6, 0.6, color=SECOND)
     for place, (rate, peak) in enumerate(
@@ -233,7 +233,7 @@ def files(ax: Axes) -> None:
 
 
 def _scatter(ax: Axes, x: pd.Series, y: pd.Series, ours: dict[str, bool]) -> None:
-    """Dots with names, ours in red: each name stands where it covers the least."""
+    """Dots with names, ours in red; each name is placed where it covers least of the others."""
     for name in y.index:
         ax.plot(x[name], y[name], "o", color=OURS if ours[name] else PEER, markersize=8)
     texts = [

@@ -26,7 +26,7 @@ class Rows:
 def digits(data: Path | None, part: str = "train") -> Rows:
     """MNIST's 60,000 x 784 training rows scaled to [0, 1], or random rows of that shape.
 
-    `part` may be "test", of which only MNIST has other rows.
+    With `part` "test", the 10,000 test rows of MNIST, or the same random rows.
     """
     path = None if data is None else data / "mnist.npz"
     if path is not None and path.exists():
@@ -46,7 +46,7 @@ def digits(data: Path | None, part: str = "train") -> Rows:
 
 
 def class_second_moments(rows: Rows) -> np.ndarray:
-    """Second moments (k, d, d), float64, by the obvious route."""
+    """Second moments (k, d, d), float64, by plain products of matrices."""
     moments = []
     for c in range(N_CLASSES):
         X = rows.X[rows.y == c].astype(np.float64)

@@ -3,8 +3,8 @@
     python bench/run.py moments pencils deep transform logit ldg_nca --data DIR --threads 1 2
 
 Every task alternates its implementations, prints a table of ratios, and replaces its lines in one
-CSV file. Without ``--data`` the rows are random ones of the same shape. For AVX2 and SSE2 run it
-again with EIGENFEAT_CPU=v3 OPENBLAS_CORETYPE=Haswell and EIGENFEAT_CPU=baseline
+CSV file. Without ``--data``, random rows of the same shape are used. For AVX2 and SSE2, run the
+command again with EIGENFEAT_CPU=v3 OPENBLAS_CORETYPE=Haswell and with EIGENFEAT_CPU=baseline
 OPENBLAS_CORETYPE=Prescott.
 """
 
@@ -55,7 +55,8 @@ def pencils(rows: Rows, threads: int, rounds: int) -> list[Measurement]:
     """The 90 ordered pairs, and ten in a ring; ridge 0.5, 20 directions each."""
     accumulated = ef.ClassMoments().update(rows.X.astype(np.float64), rows.y)
     C = class_second_moments(rows)
-    # The rivals' loops cost the same for every pair; a factor serves nine of them, as in all 90.
+    # The peers' loops take equal times for all pairs, so that 18 pairs are enough; as in all 90
+    # pairs, nine pairs share a Cholesky factor.
     few = [(i, j) for j in (2, 7) for i in range(N_CLASSES) if i != j]
 
     def ours(pairs: Any, solver: str) -> Callable[[], object]:
@@ -206,7 +207,7 @@ TASKS = {
     "imports": imports,
     "trust_regions": trust_regions,
 }
-FRESH = set(TASKS) - {"moments", "pencils", "deep", "transform"}  # these read their rows themselves
+FRESH = set(TASKS) - {"moments", "pencils", "deep", "transform"}  # tasks that read their own rows
 
 
 def main() -> None:
@@ -221,7 +222,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--output", type=Path, default=Path("bench_results.csv"))
-    parser.add_argument("--rows", type=int, help="only so many training rows, to see that it runs")
+    parser.add_argument("--rows", type=int, help="number of training rows, for a quick check")
     parser.add_argument(
         "--seconds", type=float, default=300.0, help="most seconds of a fit in logit (300)"
     )

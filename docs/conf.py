@@ -17,7 +17,7 @@ from sphinx_gallery.sorting import ExplicitOrder, FileNameSortKey
 import eigenfeat
 
 mpl.use("Agg")
-# Processes that an example starts say nothing of what a newer library will do one day.
+# Processes that examples start print no FutureWarning of other libraries.
 warnings.filterwarnings("ignore", category=FutureWarning)
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
@@ -60,9 +60,10 @@ copybutton_prompt_is_regexp = True
 
 
 def returned_figures(block, block_vars, gallery_conf):
-    """Save the figures of `eigenfeat.plotting`: pyplot does not know them.
+    """Save the figures of `eigenfeat.plotting`, which pyplot does not know.
 
-    A block of an example calls its figure `figure`, or its display `display`; each is saved once.
+    Blocks of examples name their figure `figure`, or their display `display`. Each figure is saved
+    once.
     """
     names = block_vars["example_globals"]
     figure = names.pop("figure", None) or getattr(names.get("display"), "figure_", None)
@@ -99,13 +100,13 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "eigenfeat"
 html_static_path = ["_static"]
-# .ci/docs puts MathJax there where it can; otherwise pages load it from a public server.
+# .ci/docs downloads MathJax into this folder; without it, pages load MathJax from a public server.
 if Path(__file__).with_name("_build").joinpath("static", "mathjax").is_dir():
     html_static_path.append("_build/static")
     mathjax_path = "mathjax/tex-mml-chtml.js"
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-# Pages without pages below them have nothing to show at the side.
+# These pages have no subpages to list in the sidebar.
 html_sidebars = {page: [] for page in ("quick_start", "benchmarks")}
 html_theme_options = {
     "logo": {"text": "eigenfeat"},

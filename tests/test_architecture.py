@@ -1,4 +1,4 @@
-"""The walls between the rooms: who may use what, checked by reading the sources.
+"""Dependencies between the parts of the code: who may use what, checked by reading the sources.
 
 Tables hold the rules: `RANKS` and `LIBRARIES` for Python, `CPP_ROOMS` and `CPP_SHELVES` for C++,
 `TEXT_RULES` for both. A new folder needs a place in them.
@@ -50,7 +50,8 @@ RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in fold
 # From the bottom up: folders within a folder; "" is its own files.
 INNER_RANKS = {"ldg": ("_solving", ""), "gem": ("_randomized", "")}
 
-# Libraries besides the standard one: from which rank on, and those that are imported in functions.
+# Libraries other than the standard library, and the lowest folder that may import each: at the top
+# of a file (`LIBRARIES`), or in functions only (`LAZY`).
 LIBRARIES = {"numpy": "_base", "joblib": "_base", "scipy": "pencils", "sklearn": "samples"}
 LIBRARIES |= {"click": "cli", "lazy_loader": "_base"}
 LAZY = {
@@ -70,7 +71,7 @@ LIBRARY_ATTRIBUTES |= {"_callback_fit_ctx", "_get_param_names", "_validate_param
 # Folders of bench, and what they may use besides the public API.
 BENCH_MAY = {"papers": "eigenfeat._base."}
 
-# From the bottom up: a room may include only those before it, be it through a private header.
+# From the bottom up: a room may include only those before it, also through private headers.
 CPP_ROOMS = (
     *("view", "vector", "status", "tier_kind", "tier", "scratch", "processors", "parallel"),
     *("lapack", "moments"),
@@ -84,7 +85,7 @@ CPP_ROOMS = (
 CPP_SHELVES = "kernels base moments pencil expansion logit training neighbours regions svm".split()  # noqa: SIM905
 CPP_SHELVES += ["signals"]
 
-# With a letter for the type before and an underscore after.
+# Routines of BLAS and LAPACK; a letter for the type precedes the name, an underscore follows it.
 FORTRAN = (
     "gemm|gemv|ger|syr|symm|symv|syrk|syr2k|trmm|trmv|trsm|trsv|dot|axpy|scal|nrm2|copy|swap|asum|"
     "latrd|potrf|potrs|potri|posv|trtri|trtrs|sygst|sygv|sygvd|sygvx|syev|syevd|syevr|syevx|sytrd|sytrf|"
@@ -99,7 +100,7 @@ PATHS_OF_ONE_MACHINE = r"(?<![\w.$}\-])/(?:work|root|opt/pypi|opt/wheels)/"
 
 @dataclass(frozen=True)
 class TextRule:
-    """No line of `files`, but for those in `allowed`, may match `pattern`."""
+    """No line of `files`, except for those in `allowed`, may match `pattern`."""
 
     name: str
     files: tuple[str, ...]
@@ -153,7 +154,7 @@ TEXT_RULES = (
         allowed="python/bindings/unlocked.hpp",
     ),
     TextRule(
-        "messages say what came",
+        "messages say what they got",
         ("python/eigenfeat/*.py",),
         r"\bgot (?:others|some|another)\b(?! that)",
         allowed="python/eigenfeat/io/delimited.py",
@@ -270,7 +271,7 @@ def modules() -> dict[str, str]:
 
 
 def folder_of(module: str) -> str:
-    """The folder below the package; for what lies beside the folders, its own name."""
+    """The folder of a module, or the name of a module that is in no folder of the package."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 else "__init__"
 
@@ -318,7 +319,7 @@ def violations(path: str) -> Iterator[str]:
         if library == "eigenfeat":
             target = folder_of(found.module)
             if target == "__init__":
-                yield f"{where} must import {found.name} from where it is written"
+                yield f"{where} must import {found.name} from the file that defines it"
             elif target != folder and RANK_OF.get(target, len(RANKS)) >= rank:
                 yield f"{where}: {folder} must not import {found.module}, which is not below it"
             inside = [] if target in {"_base", "_core"} else found.module.split(".")[2:]
@@ -372,7 +373,7 @@ def test_python_imports(folder: str) -> None:
 
 @pytest.mark.parametrize("folder", INNER_RANKS)
 def test_folders_within_a_folder(folder: str) -> None:
-    """Each imports those before it, and all of them have a place."""
+    """Each folder in `INNER_RANKS` imports only those before it, and no folder is missing."""
     ranks = INNER_RANKS[folder]
     own = {m: path for m, path in modules().items() if folder_of(m) == folder}
     broken = [f"{m} has no place in INNER_RANKS" for m in own if inner_of(m) not in ranks]
@@ -396,13 +397,13 @@ def needs() -> dict[str, set[str]]:
     }
 
 
-def test_no_circle_of_files() -> None:
-    """Follow the imports, those in functions and of types as well: none leads back."""
+def test_imports_have_no_cycle() -> None:
+    """Follow all imports, including those in functions and of types: none leads back."""
     left = needs()
     while free := {module for module, others in left.items() if not others & left.keys()}:
         for module in free:
             del left[module]
-    fail_on([f"{module} is in a circle, or needs one" for module in left])
+    fail_on([f"{module} is in a cycle of imports, or imports one" for module in left])
 
 
 def defined(path: str) -> set[str]:
@@ -443,8 +444,8 @@ def test_equations_name_what_computes_them() -> None:
     fail_on(broken)
 
 
-def test_front_doors_hold_names_only() -> None:
-    """An __init__.py imports, and sets names such as __all__ and __version__: no more."""
+def test_init_files_only_set_public_names() -> None:
+    """An __init__.py only imports, and sets names such as __all__ and __version__."""
     allowed = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.Try, ast.If, ast.Expr)
     fail_on(
         [
@@ -458,7 +459,7 @@ def test_front_doors_hold_names_only() -> None:
 
 
 def test_benchmarks_use_the_public_api() -> None:
-    """But for the papers' experiments, which check, write and report as the package does."""
+    """Only the papers' experiments, which check, write and report as the package, use `_base`."""
     fail_on(
         [
             f"{path}:{found.line}: {found.module} {found.name} is private"

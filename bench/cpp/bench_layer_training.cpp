@@ -40,7 +40,8 @@ void steps(benchmark::State& state) {
     training.step(row_major<const float>(x.data(), n, d), {labels.data(), n}, {},
                   shifted ? 1.0F : 0.0F, 1.0F, static_cast<int>(state.range(3)));
   }
-  // Forward, backward to the rows, and the gradient; a second time but for the rows.
+  // Forward and gradient: 2 products. With shifted rows also backward to the rows, and forward and
+  // gradient for the shifted rows: 5 products.
   const double products = 2.0 * static_cast<double>(n) * static_cast<double>(d * count_of);
   count(state, "flops", products * (shifted ? 5.0 : 2.0));
 }

@@ -1,4 +1,4 @@
-// What the core's benchmarks share: quick reproducible data, and rates beside the machine's own.
+// Shared by the benchmarks of the core: reproducible random data, and reference rates of the machine.
 #pragma once
 
 #include <benchmark/benchmark.h>

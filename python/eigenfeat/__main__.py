@@ -7,8 +7,8 @@ import sys
 def main() -> int:
     """Run the command line; Ctrl-C before it has begun ends it without a word."""
     if sys.argv[1:2] == ["moments"]:
-        # Files are decoded beside the sums: OpenMP's threads, when idle, are not to spin in the
-        # way. It is read once, when the core is loaded; 16% more rows/s of a Parquet file.
+        # Files are decoded while the core computes, and idle OpenMP threads that spin would slow
+        # decoding down by 16% (Parquet). OpenMP reads the variable when the core is loaded.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     for name in ("stdout", "stderr"):  # None if the caller has closed them
         if getattr(sys, name) is None:

@@ -1,1 +1,1 @@
-"""Methods that the papers compare theirs with, and that only the papers' tables use."""
+"""Methods with which the papers compare their own; only the papers' tables use them."""

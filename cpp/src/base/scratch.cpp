@@ -19,7 +19,7 @@ std::size_t rounded(std::size_t bytes, std::size_t unit) {
 
 #ifdef __linux__
 constexpr std::size_t kHugePage = std::size_t{1} << 21;
-constexpr std::size_t kLarge = 2 * kHugePage;
+constexpr std::size_t kLarge = 2 * kHugePage;  // larger requests are mapped in huge pages
 
 // A private mapping whose size is a multiple of a huge page. The kernel aligns such mappings where
 // it can.
@@ -64,7 +64,7 @@ class Spares {
   }
 
  private:
-  static constexpr std::size_t kMaxKept = std::size_t{1} << 26;
+  static constexpr std::size_t kMaxKept = std::size_t{1} << 26;  // total bytes of kept mappings
 
   void advance() noexcept { next_ = (next_ + 1) % spares_.size(); }
   void drop(RawMemory& spare) noexcept {

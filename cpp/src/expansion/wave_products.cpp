@@ -4,7 +4,7 @@
 
 namespace eigenfeat {
 namespace {
-constexpr index_t kMaxColumns = 64;
+constexpr index_t kMaxColumns = 64;  // wider matrices are multiplied by gemm
 }
 
 template <class T>

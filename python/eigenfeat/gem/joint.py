@@ -70,12 +70,12 @@ class JointGEMClassifier(GEMClassifier):
     Parameters
     ----------
     gem : GEM or None, default=None
-        As in :class:`GEMClassifier`; the expansion is "shifted" or "with_input".
+        Parameters of the directions; the expansion is "shifted" or "with_input".
     logit : MultinomialLogit or None, default=None
-        As in :class:`GEMClassifier`. For the temperature "auto", a tenth of more than 1,500 samples
-        is held out from training (300 to 5,000); with fewer, the temperature is 1.
+        Parameters of the logit. For the temperature "auto", a tenth of more than 1,500 samples is
+        held out from training (300 to 5,000); with fewer, the temperature is 1.
     depth : int >= 1, default=1
-        As in :class:`GEMClassifier`.
+        Number of layers.
     hidden_directions : int >= 1 or "auto", default="auto"
         Directions per pair in the layers before the last. "auto": at most 20.
     epochs : int >= 0, default=24

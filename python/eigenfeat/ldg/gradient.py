@@ -35,11 +35,11 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
     Parameters
     ----------
     n_components : int, "cv", "greedy" or sequence of int, default="cv"
-        As in `LDG`.
+        Number of directions, or how to choose it, as in `LDG`.
     gamma : float >= 0, "cv" or sequence of float, default="cv"
-        As in `LDG`; it affects the start only.
+        Weight of A, as in `LDG`, for the initial directions only.
     n_neighbors : int, "cv" or sequence of int, default="cv"
-        As in `LDG`.
+        Neighbours of a local mean, as in `LDG`.
     standardize : bool, default=True
         Whether columns are divided by their standard deviations first. Constant columns become 0.
     random_state : int, RandomState instance or None, default=None
@@ -81,11 +81,11 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
     n_components_ : int
         The given or chosen number of directions.
     cv_results_ : dict
-        As in `LDG`.
+        Candidates of each chosen parameter and their accuracies, as in `LDG`.
     classes_ : (k,) array
         Labels, sorted.
-    short_classes_ : array
-        As in `LDG`.
+    short_classes_ : (s,) array
+        Labels of classes with at most `n_neighbors_` samples, as in `LDG`.
 
     Warns
     -----

@@ -43,11 +43,11 @@ class KernelLDG(LocalDiscriminant):
     Parameters
     ----------
     n_components : int, "cv", "greedy" or sequence of int, default="cv"
-        As in `LDG`.
+        Number of directions, or how to choose it, as in `LDG`.
     gamma : float >= 0, "cv" or sequence of float, default="cv"
-        As in `LDG`; it is no parameter of the kernel.
+        Weight of A, as in `LDG`; it is no parameter of the kernel.
     n_neighbors : int, "cv" or sequence of int, default="cv"
-        As in `LDG`.
+        Neighbours of a local mean, as in `LDG`.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds that choose `n_neighbors`.
     n_threads : int or None, default=None
@@ -89,11 +89,11 @@ class KernelLDG(LocalDiscriminant):
     n_components_ : int
         The given or chosen number of directions.
     cv_results_ : dict
-        As in `LDG`.
+        Candidates of each chosen parameter and their accuracies, as in `LDG`.
     classes_ : (k,) array
         Labels, sorted.
-    short_classes_ : array
-        As in `LDG`.
+    short_classes_ : (s,) array
+        Labels of classes with at most `n_neighbors_` samples, as in `LDG`.
 
     Raises
     ------

@@ -303,7 +303,7 @@ class LDG(LocalDiscriminant):
         the suffix "_accuracy". NaN stands for None.
     classes_ : (k,) array
         Labels, sorted.
-    short_classes_ : array
+    short_classes_ : (s,) array
         Labels of classes with at most `n_neighbors_` samples; their local means use all samples of
         the class. A RuntimeWarning names these classes if `n_neighbors` was given.
 

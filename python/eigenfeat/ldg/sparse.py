@@ -36,11 +36,11 @@ class SparseLDG(LDG):
     Parameters
     ----------
     n_components : int, "cv", "greedy" or sequence of int, default="cv"
-        As in `LDG`, whose directions are used for the choice.
+        Number of directions, or how to choose it with the directions of `LDG`.
     gamma : float >= 0, "cv" or sequence of float, default="cv"
-        As in `LDG`, whose directions are used for the choice.
+        Weight of A, or how to choose it with the directions of `LDG`.
     n_neighbors : int, "cv" or sequence of int, default="cv"
-        As in `LDG`, whose directions are used for the choice.
+        Neighbours of a local mean, or how to choose their number, as in `LDG`.
     standardize : bool, default=True
         Whether columns are divided by their standard deviations first. Constant columns become 0.
     random_state : int, RandomState instance or None, default=None
@@ -87,11 +87,11 @@ class SparseLDG(LDG):
     n_components_ : int
         The given or chosen number of directions.
     cv_results_ : dict
-        As in `LDG`.
+        Candidates of each chosen parameter and their accuracies, as in `LDG`.
     classes_ : (k,) array
         Labels, sorted.
-    short_classes_ : array
-        As in `LDG`.
+    short_classes_ : (s,) array
+        Labels of classes with at most `n_neighbors_` samples, as in `LDG`.
 
     Raises
     ------

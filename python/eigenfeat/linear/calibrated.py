@@ -43,8 +43,10 @@ class ScoreMap:
 
     Attributes
     ----------
-    low, high : (k,) arrays
-        Ranges of the scores; scores are clipped to them and mapped to [-1, 1].
+    low : (k,) array
+        Smallest scores of the classes; smaller scores are clipped. Scores are mapped to [-1, 1].
+    high : (k,) array
+        Largest scores of the classes; larger scores are clipped.
     weights : (4 k + 1, k) array
         Weights of the powers 1 to 4 of the k mapped scores, power by power, and of the constant.
     """

@@ -132,14 +132,20 @@ class FeaturePasses:
         Features, labels and weights.
     constant : bool
         Whether there is a last feature of ones.
-    n_samples, n_threads : int
-        Numbers of samples, and of threads of the core.
+    n_samples : int
+        Number of samples.
+    n_threads : int
+        Number of threads of the core.
     dtype : float32 or float64
         Type of the features.
-    dense, sparse : bool
-        Whether the features are an array, or a sparse matrix.
-    block, features : Block and CoreRows, or None
-        Samples in memory, and the core's view of their features.
+    dense : bool
+        Whether the features are an array.
+    sparse : bool
+        Whether the features are a sparse matrix.
+    block : Block or None
+        Samples in memory, if any.
+    features : CoreRows or None
+        The core's view of the features of samples in memory.
     """
 
     def __init__(self, rows: LabelledSamples, constant: bool) -> None:
@@ -184,6 +190,7 @@ class LogitProblem(FeaturePasses):
     Attributes
     ----------
     shape : (p, k)
+        Number of features with the constant, and number of classes.
     varying : int
         Number of features without the constant.
     total : float
@@ -193,9 +200,12 @@ class LogitProblem(FeaturePasses):
     flat : (p,) array of bool
         Features whose weights are 0: with an intercept, features that are constant up to rounding;
         features that are rounding errors compared with the largest feature.
-    mean_squares, scale, ridge_squares : (p,) arrays
-        Mean squares of the features, 0 where flat; inverse roots of them, 0 where flat; and the
-        squares by which the ridge is multiplied, 0 for the constant.
+    mean_squares : (p,) array
+        Mean squares of the features, 0 where flat.
+    scale : (p,) array
+        Inverse roots of the mean squares, 0 where flat.
+    ridge_squares : (p,) array
+        Squares by which the ridge is multiplied, 0 for the constant.
     """
 
     def __init__(

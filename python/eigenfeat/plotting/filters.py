@@ -100,8 +100,10 @@ class FiltersDisplay:
         estimator : GEM, GEMClassifier, LDG or another model with directions
             Model fitted on images as rows of pixels. A classifier shows its first layer, a search
             or pipeline the first part that has directions.
-        X, y : samples (n, d) and their labels, optional
+        X : (n, d) array-like, optional
             Samples for the mean images of the classes of each pair.
+        y : (n,) array-like, optional
+            Labels of the samples `X`.
         pairs : sequence of (numerator, denominator) labels, optional
             Pairs; by default the five pairs with the largest eigenvalues.
         n_filters : int, default=5

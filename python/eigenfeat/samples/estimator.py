@@ -429,8 +429,10 @@ def prepare(
     X : array-like, sparse matrix, ExpandedFeatures, RowBlocks, Dask collection, or prepared samples
         Blocks that fit into memory are read, as a data frame if their columns have names; see
         `RowBlocks.table` and `RowBlocks.in_memory`.
-    y, sample_weight : array-like
-        Labels and weights; None with blocks, which contain them.
+    y : (n,) array-like or None
+        Labels; None with blocks, which contain labels.
+    sample_weight : (n,) array-like or None
+        Nonnegative weights; None with blocks, which contain weights, and for weights of 1.
     allows_missing : bool
         Whether NaN is a missing entry instead of an error.
     small : bool

@@ -46,8 +46,8 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     Parameters
     ----------
     n_features : int >= 84, default=10000
-        Number of thresholds, rounded down to a multiple of 84. They have up to 32 dilations, from 1
-        to an eighth of the series' length.
+        Number of thresholds, rounded down to a multiple of 84. Convolutions have up to 32
+        dilations, from 1 to an eighth of the series' length.
     differences : bool, default=False
         Whether to also convolve the differences x[t + 1] - x[t], with half of the thresholds.
     contests : bool, default=False

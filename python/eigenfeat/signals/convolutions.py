@@ -51,17 +51,17 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     n_features : int >= 84, default=10000
-        As in `ConvolutionFeatures`.
+        Number of thresholds, rounded down to a multiple of 84.
     differences : bool, default=True
-        As in `ConvolutionFeatures`.
+        Whether to also convolve the differences x[t + 1] - x[t], with half of the thresholds.
     contests : bool, default=True
-        As in `ConvolutionFeatures`. Contests have half the weight of thresholds.
+        Whether to add the contests of `ConvolutionFeatures`, with half the weight of thresholds.
     intervals : bool or "auto", default="auto"
         Whether to add the `interval_summaries` of series of one length, which contain levels and
         trends. Their weight is chosen with the penalty. "auto": if lengths are equal and there are
         no more summaries than thresholds.
     random_state : int, RandomState, Generator or None, default=None
-        As in `ConvolutionFeatures`.
+        Draws the training series of each threshold, the channels of each kernel and the groups.
     n_threads : int or None, default=None
         Number of threads for the features.
 

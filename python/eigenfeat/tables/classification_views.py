@@ -63,8 +63,8 @@ _MAX_CELLS = ((MANY_SAMPLES, 1_500), (_MORE_SAMPLES, 600), (np.inf, 300))
 _COUNTED_AT_ONCE = 65_536  # samples whose bins are in memory while pairs are counted
 _COLUMN_PENALTIES = (3.0, *PENALTIES)  # for columns and splines; 3 is for few samples
 _GEM_PENALTIES = (0.1, 0.03, 0.01)  # for many samples
-# Over the root of n: the default of scikit-learn's LogisticRegression with two classes, if the mean
-# square of the features is 1.
+# The usual penalty is this number over the root of n: the default of scikit-learn's
+# LogisticRegression with two classes, if the mean square of the features is 1.
 _USUAL_PENALTY = 4.0
 _PENALTY_SPREAD = 0.5  # mean absolute deviation of the logarithm of a penalty from its usual one
 _MAX_FORESTED = 50_000  # samples; with more, trees times columns are bounded
@@ -82,7 +82,7 @@ _BOOSTING: tuple[tuple[float, dict[str, Any]], ...] = (
     (20_000, {"max_iter": 200, "min_samples_leaf": 10}),
     (np.inf, {"max_iter": 75, "learning_rate": 0.15, "max_leaf_nodes": 63, "min_samples_leaf": 10}),
 )
-# Of all boosting; without a penalty, boosting of many classes diverges.
+# Options of all boosting; without a penalty, boosting of many classes diverges.
 _BOOSTED = {"max_features": 0.5, "l2_regularization": 1.0}
 # Largest product of samples and features of a logit, and samples that it takes with any features.
 _MAX_ENTRIES, _MAX_FITTED = 12_000_000, 30_000
@@ -108,7 +108,7 @@ class LogitView(View):
 
     common = False  # whether all features have one unit
     ridge = 0.5  # of the logit
-    has_prior = False  # whether penalties have a prior, and no temperatures, with any samples
+    has_prior = False  # whether penalties always have a prior, and no temperatures
     candidates: Sequence[float] = PENALTIES
     learned: Any = None
 
@@ -485,7 +485,7 @@ def reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
         return f"features times classes are more than {_MAX_BOOSTED[name]:,}"
     if name == "boosting" and samples.size > MANY_SAMPLES and "boosting_pairs" in names:
         has_pairs = not reason_against("boosting_pairs", names, samples)
-        return "boosting_pairs reads its columns" if has_pairs else ""
+        return "boosting_pairs reads the same columns" if has_pairs else ""
     if boosts or name == "forest":
         return ""
     if samples.size > MANY_SAMPLES and varying > _MAX_COLUMNS:

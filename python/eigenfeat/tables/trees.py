@@ -124,10 +124,14 @@ class Trees:
     ----------
     roots : (T,) array of int
         First node of each tree.
-    feature, threshold : (N,) arrays
-        A sample goes to the left node if its feature is at most the threshold.
-    left, right : (N,) arrays of int
-        Nodes below each node; a leaf is below itself.
+    feature : (N,) array of int
+        Column that each node tests.
+    threshold : (N,) array
+        Samples whose entry in the column is at most the threshold go to the left node.
+    left : (N,) array of int
+        Left node below each node; a leaf itself.
+    right : (N,) array of int
+        Right node below each node; a leaf itself.
     values : (N, q) array
         Outputs of the leaves.
     depth : int

@@ -42,7 +42,7 @@ Vector<double> solved(const FeatureRows<T>& rows, const Matrix<double>& b,
   return out;
 }
 
-// 1 / root mean square of every feature, as its users scale.
+// 1 / root mean square of every feature, the scale that callers of the metric use.
 Vector<double> inverse_rms(const linear::Table& phi) {
   Vector<double> scale(phi.cols, 1.0);
   for (index_t j = 0; j < phi.cols; ++j) {

@@ -1,7 +1,7 @@
-"""Small tables with ties in blocks and in batches: the same answers as in one array.
+"""Small tables with ties give the same results in blocks, in batches and in one array.
 
-Moments of blocks differ from those of an array by rounding, which must not decide anything: which
-columns are constant, which directions there are, and how many.
+Moments of blocks and of an array differ by rounding errors. These must not decide which columns are
+constant, nor which directions exist.
 """
 
 import warnings
@@ -16,7 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 from eigenfeat import MultinomialLogit
 
 LOGIT = MultinomialLogit(ridge_scale="common", temperature="auto", tol=1e-8)
-# Solutions of a tolerance are compared where it does not show; iterations repeat each other.
+# Estimators whose tolerance would show in the comparison are solved further, or take few steps.
 PARAMETERS = {"GEMClassifier": {"logit": LOGIT}, "MultinomialLogit": {"tol": 1e-8}}
 PARAMETERS |= {"CalibratedLeastSquares": {"n_iterations": 2}}
 BLOCKS = ["GEM", "GEMClassifier", "ClassComponents", "MultinomialLogit", "FisherLDA"]
@@ -24,10 +24,11 @@ BLOCKS += ["CalibratedLeastSquares", "QuadraticDiscriminant", "SlicedInverseRegr
 BLOCKS += ["RayleighPCA", "VanishingComponents", "RegularizedFisher", "PCAFisher", "DirectLDA"]
 BLOCKS += ["GSVDDiscriminant", "MaximumMarginCriterion", "OrientedPCA"]
 BATCHES = [name for name in BLOCKS if hasattr(DEFAULTS[name](), "partial_fit")]
-# Their number of directions depends on the rounding errors of the samples' type.
+# Estimators whose number of directions depends on the rounding errors of the samples' type.
 OF_RANK = {"ClassComponents", "RayleighPCA", "PCAFisher", "GSVDDiscriminant"}
 SEEDS = (1, 3, 11)  # the last two have weights
-OF_LARGEST = {"offset", "large", "small", "cauchy", "lognormal"}  # solved in the columns' units
+# Columns that hide other columns from an estimator that solves in the units of the columns.
+OF_LARGEST = {"offset", "large", "small", "cauchy", "lognormal"}
 
 
 def tied_table(seed):

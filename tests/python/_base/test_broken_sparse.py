@@ -1,4 +1,4 @@
-"""Sparse matrices whose arrays are not a matrix are refused before anything trusts them."""
+"""Sparse matrices with inconsistent arrays are refused before the arrays are used."""
 
 import numpy as np
 import pytest
@@ -69,7 +69,7 @@ def broken(fault, make=sp.csr_matrix):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", TAKE_SPARSE)
-def test_every_estimator_refuses_them(name):
+def test_every_estimator_refuses_broken_matrices(name):
     """One fault suffices here: the tests of blocks and moments try all of them."""
     estimator, more = new(name)
     for make in (sp.csr_matrix, sp.csr_array):
@@ -86,7 +86,7 @@ def test_every_estimator_refuses_them(name):
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_blocks_and_moments_refuse_them(fault):
+def test_blocks_and_moments_refuse_broken_matrices(fault):
     good = sp.csr_matrix(WHOLE)
     with pytest.raises(ValueError, match=TEXT):
         ef.ClassMoments().update(broken(fault), Y)

@@ -1,7 +1,7 @@
-"""A forked child may use the package after its parent has used threads: on one, to the same bits.
+"""A forked child may use the package after its parent has used threads.
 
-Everything runs in a fresh interpreter, which forks itself: what is tested then has used threads of
-its own, and nothing of pytest's is forked.
+The child computes on one thread, with bit-for-bit equal results. Tests run in a new interpreter,
+which starts its own threads and forks itself, so that pytest is not forked.
 """
 
 import multiprocessing
@@ -14,7 +14,8 @@ pytestmark = pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork"
 )
 
-# Enough rows for threads. LAPACK of NumPy and SciPy is kept out of parents: it has its own rules.
+# Enough rows for several threads. Parents do not call LAPACK of NumPy and SciPy: whether its threads
+# work after a fork depends on these packages.
 SETUP = """
 import hashlib, multiprocessing, os, signal, sys, threading, warnings
 import numpy as np
@@ -112,7 +113,7 @@ print(found)
 
 @pytest.mark.long
 def test_children_forked_while_other_threads_compute():
-    """Locks that happen to be held at that moment are nothing to the child."""
+    """Locks that other threads hold at the time of the fork do not block the child."""
     code = """
 before = moments()
 stop = threading.Event()

@@ -90,7 +90,7 @@ def test_moments_compared_in_both_orders_do_not_wait_for_ever(rng):
     def work(i):
         for _ in range(50):
             first, second = (a, b) if i % 2 else (b, a)
-            first == second  # noqa: B015, which locks both
+            first == second  # noqa: B015, the comparison locks both
         return True
 
     assert all(together(work))
@@ -104,7 +104,7 @@ LONG = ("GEMClassifier, deep", "MulticlassSVM", "ReliableClassifier")
     ["GEMClassifier", "LDG", *(pytest.param(name, marks=pytest.mark.long) for name in LONG)],
 )
 def test_models_are_fitted_and_used_at_once(name, digits):
-    """A model of each thread's own, and one of all: the same bits as alone."""
+    """Models of each thread and a shared model have the bits of a fit in one thread."""
     X, y = digits
     X, y = (X[y < 3], y[y < 3]) if name == "ReliableClassifier" else (X, y)
 

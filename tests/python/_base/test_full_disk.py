@@ -23,7 +23,7 @@ X, Y = RNG.standard_normal((400, 5)), np.arange(400) % 2
 
 @contextlib.contextmanager
 def short_files():
-    """Files may have 1,000 bytes: the system's error has no name of a file, as of a full disk."""
+    """Limit files to 1,000 bytes: as on a full disk, the error of the system names no file."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))

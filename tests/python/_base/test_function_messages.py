@@ -1,4 +1,4 @@
-"""Odd arguments of public functions: a message that names them, and no NaN that passes."""
+"""Odd arguments of public functions raise an error that names the argument, also NaN."""
 
 import os
 import re
@@ -96,7 +96,7 @@ def test_odd_arguments_are_named(tmp_path, monkeypatch, function, given, name, l
 
 
 def test_a_number_is_no_path():
-    """An open file of that number would be read, and closed."""
+    """`open` would read and close the file with this descriptor."""
     reading, writing = os.pipe()
     try:
         with pytest.raises(TypeError, match=rf"^path: expected a path, got {reading}$"):

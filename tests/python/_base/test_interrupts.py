@@ -7,11 +7,11 @@ from command_line import python
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as POSIX has them"),
+    pytest.mark.skipif(sys.platform == "win32", reason="the tests send POSIX signals"),
 ]
 
-# Work for many seconds in one call of the core, and SIGINT after some tenths of a second. Each
-# block takes little time, and a call that is not interrupted many seconds.
+# One call of the core works for many seconds, in short blocks. SIGINT arrives after a few tenths of
+# a second.
 SETUP = """
 import os, signal, sys, threading, time
 import numpy as np

@@ -1,4 +1,4 @@
-"""What newcomers get wrong first is said in words that help."""
+"""Messages about common mistakes name the argument and say what to do."""
 
 import inspect
 import re

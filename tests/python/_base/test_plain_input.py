@@ -266,7 +266,7 @@ def test_labels_of_every_type_keep_their_values(values):
         *(("GEMClassifier", "boolean"), ("FisherLDA", "boolean")),
     ],
 )
-def test_every_estimator_takes_them(name, values):
+def test_every_estimator_accepts_labels_of_any_type(name, values):
     rows, columns = good_rows(name), columns_of(LABELS[values])
     for what in ("objects", "arrow-backed"):
         estimator, more = new(name)
@@ -397,7 +397,7 @@ def test_missing_sessions_are_counted(name):
 
 
 @pytest.mark.parametrize("part", ["data", "indices", "indptr"])
-def test_sparse_matrices_at_odd_addresses_give_the_same(part):
+def test_sparse_matrices_at_odd_addresses_give_the_same_results(part):
     rows = sparse.random_array((60, 30), density=0.2, rng=np.random.default_rng(0)).tocsr()
     expected = ef.MultinomialLogit().fit(rows, Y).predict_proba(rows)
     setattr(rows, part, misaligned(getattr(rows, part)))

@@ -1,10 +1,10 @@
 """Invariances of every estimator, with its defaults, on random small tables.
 
-A fit ends in finite results or in one line that says what is wrong, warns of nothing but what the
-user can mend, and gives the same answer for columns in another order or unit, for samples in
-another order, for repeated samples and their weights, for float32, and for one thread. `.ci/long`
-draws a thousand tables for each estimator, a hundred where a fit takes long. Where copies of a
-sample are more than its weight, weights four times as large give the same answer instead.
+A fit gives finite results or an error of one line, and warns only of what the user can change. It
+gives the same results for columns in another order or unit, for samples in another order, for
+repeated samples and their weights, for float32, and for one thread. `.ci/long` draws a thousand
+tables for each estimator, and a hundred for slow ones. Estimators for which copies of a sample
+differ from its weight are tested with weights four times as large instead.
 """
 
 import time
@@ -20,17 +20,19 @@ SLOW |= {"ReliableClassifier", "ReliableClassifierCV", "ConvolutionFeatures"}
 SLOW |= {"ConvolutionClassifier", "MulticlassSVM"}
 SLOW |= {"MaxMarginPCA", "ITML", "MaxMarginShift"}
 SLOWEST = {"MaxMarginPCA", "ITML"}  # a second and more for a table
-# Columns are samples of a series, have parts that are drawn, or weights that start at random.
+# Estimators that depend on the order of the columns, as columns are the values of a series, or
+# random parts or initial weights are drawn.
 OF_ORDER = {"MinimumCostClassifier", "ReliableClassifier"}
 OF_ORDER |= {"ReliableClassifierCV", "ConvolutionFeatures", "ConvolutionClassifier"}
 OF_ORDER |= {"GaussianCompletion", "MixtureCompletion"}
-# A parameter is in the units of the columns.
+# Estimators with a parameter in the units of the columns.
 OF_UNITS = {"MulticlassSVM", "KernelLDG", "ReliableClassifierCV"}
 OF_UNITS |= {"MaxMarginShift", "MaxMarginPCA"}
-# It is solved in the units of the columns, where rounding of the largest may be all of others; and
-# filters of channels without power in a class have equal ratios, of which rounding chooses.
+# An estimator that solves in the units of the columns, where rounding errors of the largest column
+# may exceed another column; and one whose filters are ties, between which rounding errors choose,
+# if channels have no power in a class.
 OF_LARGEST, OF_TIES = {"MaximumMarginCriterion"}, {"SpatialFilters"}
-# Samples are drawn or held out, one by one.
+# Estimators that draw samples, or hold samples out, one by one.
 OF_DRAWS = {name for name, why in COPIES_DIFFER.items() if why != RATIOS}
 OF_DRAWS |= {"GEM", "ReliableClassifier", "ConvolutionClassifier"}
 # Of equally good splits, a tree takes the first one that it tries. A pool without trees does not
@@ -41,7 +43,7 @@ WITHOUT_TREES = {"TableRegressor": {"views": LINEAR_VIEWS}}
 OF_EQUAL_EIGENVALUES = {"EpochClassifier", "GEMClassifier", "TableClassifier, gem"}
 # The logit of a view has a tolerance of 1e-3, and its folds one of 1e-2.
 OF_LOOSE_LOGITS = {"TableClassifier, gem"}
-# Their scales, neighbours and regularisation are given, so that nothing is chosen by folds.
+# Estimators and parameters that choose nothing by folds.
 BY_SAMPLES = {"FisherLDA": {}, "QuadraticDiscriminant": {}, "RayleighPCA": {}}
 BY_SAMPLES |= {"GEM": {"scale": "columns", "constant": True}}
 RELATIONS = ("order", "unit", "weight", "float32", "threads", "samples")
@@ -93,7 +95,9 @@ def check(name, seed):
         same(double, results(name, table, X, weight=weight, **exact), name, 0.05)
     elif relation == "threads" and "n_threads" in DEFAULTS[name]().get_params():
         same(known, results(name, table, weight=weight, n_threads=1), name, 0.0)
-    elif relation == "samples" and name in BY_SAMPLES and not constant:  # then rounding decides
+    elif (
+        relation == "samples" and name in BY_SAMPLES and not constant
+    ):  # rounding decides for constants
         order, given = rng.permutation(len(table.y)), BY_SAMPLES[name]
         moved = None if weight is None else weight[order]
         other = results(name, table, table.X[order], table.X, moved, table.y[order], **given)
@@ -121,7 +125,7 @@ def test_a_thousand_random_tables(name, hundred):
     for seed in range(100 * hundred, 100 * hundred + 100):
         try:
             check(name, seed)
-        except Exception as error:  # all of them are reported
+        except Exception as error:  # every error is reported
             failed.append(
                 f"{seed}, {RELATIONS[seed % 6]}: {type(error).__name__}: {str(error)[:120]}"
             )

@@ -1,4 +1,4 @@
-"""The same answers in any unit of columns and weights, for repeated samples, for any threads."""
+"""Results do not depend on units of columns and weights, nor on the number of threads."""
 
 import numpy as np
 import pytest
@@ -20,14 +20,14 @@ def fitted(name, rows, labels, **parameters):
 
 # ---- units of the columns ------------------------------------------------------------------------
 
-# Their docstrings name a parameter in the units of the columns: C, sigma2, or that of the kernel.
+# Estimators with a documented parameter in the units of the columns: C, sigma2, or of the kernel.
 BY_DEFINITION = {"MulticlassSVM", "KernelLDG", "KernelLDG, chi2"}
 BY_DEFINITION |= {name for name in ESTIMATORS if name.startswith("MaxMargin")}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if name not in BY_DEFINITION])
-def test_other_units_give_the_same(name):
+def test_other_units_give_the_same_results(name):
     rows = good_rows(name)
     known, other = (
         [*outputs(fitted(name, part, Y), part).values()][-1] for part in (rows, 1e-12 * rows)
@@ -105,7 +105,7 @@ def test_weights_of_any_size(name):
 
 
 @pytest.mark.parametrize("unit", [1e-290, 1e290])
-def test_blocks_take_them_too(unit):
+def test_blocks_accept_weights_of_any_size(unit):
     rows = good_rows("MultinomialLogit")
     whole = ef.MultinomialLogit(tol=1e-9).fit(rows, Y, unit * COUNTS)
     for kind in (ef.MultinomialLogit(tol=1e-9), gem_classifier(n_directions=1)):

@@ -85,7 +85,7 @@ def test_empty_and_fixed_accumulators(tmp_path):
         loaded.update([[1.0]], ["c"])
 
 
-def test_the_same_moments_make_the_same_file_and_go_on_to_the_same(tmp_path, moments, rng):
+def test_equal_moments_make_equal_files_and_loaded_moments_accept_updates(tmp_path, moments, rng):
     ef.save(moments, tmp_path / "one")
     ef.save(moments, tmp_path / "two")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
@@ -179,7 +179,7 @@ def test_members_that_share_their_bytes_are_refused(path):
     assert "members are longer than the file" in refusal(path)
 
 
-def test_lengths_of_members_are_not_believed(path):
+def test_lengths_of_members_are_not_trusted(path):
     rewrite(path, members(path) | {"bomb.npy": npy(np.zeros(2**22))}, zipfile.ZIP_DEFLATED)
     data = path.read_bytes()
     at = data.rfind(b"PK\1\2")

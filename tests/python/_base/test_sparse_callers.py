@@ -1,8 +1,8 @@
-"""Sparse rows stay as the caller has them, in any order and with entries that add up.
+"""Sparse samples of the caller are not changed, even if they are unsorted or have duplicates.
 
-Unsorted columns and several entries of one place are legal, and SciPy puts them in order in place
-whenever something asks for a maximum. Nothing here may: not the arrays, not one bit of them, nor
-the flags. What is made of such rows is what is made of the same rows in order.
+Unsorted columns and duplicates, which add up, are legal. SciPy sorts and sums them in place in some
+functions, such as `max`. The package must change neither the arrays nor the flags of such samples,
+and must give the same results as for sorted samples without duplicates.
 """
 
 import numpy as np
@@ -72,7 +72,7 @@ def state(matrix):
 
 
 def lock(matrix):
-    """Make its arrays read-only, so that temporary changes are found."""
+    """Make the arrays of a sparse matrix read-only, so that temporary changes are detected."""
     for name in PARTS:
         if hasattr(matrix, name):
             getattr(matrix, name).flags.writeable = False
@@ -80,7 +80,7 @@ def lock(matrix):
 
 
 def fitted(name):
-    """A function of rows: fit, and everything that the estimator makes of them."""
+    """A function that fits an estimator to rows, and returns all of its outputs for the rows."""
 
     def use(rows):
         estimator, more = seeded(name)

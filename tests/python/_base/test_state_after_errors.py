@@ -52,7 +52,7 @@ BAD = {
     "one class of wide rows": lambda: (WIDE, np.zeros(N, dtype=int)),
     "no labels": lambda: (X, None),
     "missing labels": lambda: (WIDE, np.where(Y == 0, np.nan, Y)),
-    "labels without end": lambda: (WIDE, np.where(Y == 0, np.inf, Y)),
+    "infinite labels": lambda: (WIDE, np.where(Y == 0, np.inf, Y)),
     "labels of two kinds": lambda: (WIDE, np.array(["a", 1, None] * (N // 3), dtype=object)),
     "labels in columns": lambda: (WIDE, np.stack([Y, Y], axis=1)),
     "labels all different": lambda: (WIDE[:5], np.arange(5)),
@@ -69,7 +69,7 @@ BAD = {
 
 
 def answers(estimator, name):
-    """What a fitted estimator makes of rows."""
+    """Outputs of a fitted estimator."""
     found = {}
     for method in ("predict", "transform", "predict_early"):
         if hasattr(estimator, method):
@@ -96,7 +96,7 @@ ONCE = [name for name in ESTIMATORS if "," not in name] + ["MaxMarginShift, join
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ONCE)
 def test_an_estimator_stays_as_it_was(name):
-    """Fitted or new; nor does a fit change an estimator that it was given, ends it well or not."""
+    """A failed fit changes neither a new nor a fitted estimator; no fit changes nested ones."""
     estimator, more = new(name)
     inner = [value for value in vars(estimator).values() if isinstance(value, BaseEstimator)]
     theirs = [dict(vars(one)) for one in inner]

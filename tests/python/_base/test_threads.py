@@ -39,7 +39,7 @@ def work(i):
 alone = {r[0]: r for r in map(work, range(4))}
 with ThreadPoolExecutor(12) as pool:
     for r in pool.map(work, range(36)):
-        assert r == alone[r[0]], "another answer in company"
+        assert r == alone[r[0]], "other threads change the result"
 assert _core.blas_threads() in (0, 1)
 print("done")
 """
@@ -49,7 +49,7 @@ print("done")
 @pytest.mark.parametrize("omp", ["2", "4"])
 @pytest.mark.parametrize("limits", ["", "threadpool_limits(4, user_api='blas')"])
 def test_many_python_threads_at_once_leave_nothing_on_stderr(omp, limits):
-    """Nor when somebody in the process has given every BLAS four threads, our copy included."""
+    """Nor after every BLAS of the process, including the core's, has been given four threads."""
     finished = python(CROWD.replace("LIMITS", limits), OMP_NUM_THREADS=omp)
     assert finished.stderr == ""
     assert finished.returncode == 0
@@ -122,7 +122,7 @@ def test_the_users_wait_policy_counts():
 
 @pytest.mark.long
 def test_waiting_threads_take_no_time_of_other_programs():
-    """A hundred pauses of 10 ms, each after a region: its threads would spin for 3 ms of each."""
+    """In each of 100 pauses of 10 ms after a parallel region, threads could spin for 3 ms."""
     code = """
 import time
 import numpy as np
@@ -142,7 +142,7 @@ print(asleep)
 
 @pytest.mark.long
 def test_a_program_may_end_while_daemon_threads_are_in_the_core():
-    """Python ends a thread that wants its lock then; in a destructor that would abort."""
+    """At exit Python ends threads that request its lock, which would abort in a destructor."""
     code = """
 import threading, time
 import numpy as np

@@ -115,7 +115,7 @@ def test_a_search_keeps_parameters_by_name(insects):
     assert ([*best.gem.powers], best.gem.scale, best.random_state) == ([1, 2], "none", 3)
 
 
-def test_search_of_the_others(insects):
+def test_searches_of_ldg_and_of_early_classifiers(insects):
     assert fit("--model", "ldg", "--set", "n_components=1,2", "--set", "gamma=0.4")[0] == 0
     model = ef.LDG([1, 2], gamma=0.4, random_state=0).fit(insects[0][:300], insects[1][:300])
     assert ef.load("model.efm").n_components_ == model.n_components_

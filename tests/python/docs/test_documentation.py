@@ -1,4 +1,4 @@
-"""What the guide and docstrings show runs as it stands, and every public name has a page."""
+"""Code in the guide and in docstrings runs as printed, and every public name has a page."""
 
 import doctest
 import importlib
@@ -41,7 +41,7 @@ PAGES = [
 ]
 
 
-# What fits large models, or again what another page does.
+# Pages that fit large models, or repeat the fits of another page.
 LONG = {"many_classes", "report", "tables", "reduction", "recording"}
 LONG |= {"gem.ensemble", "gem.joint", "report.report", "early.minimum_cost", "pictures"}
 
@@ -107,7 +107,7 @@ def estimators():
 
 
 @pytest.mark.parametrize(("home", "name", "kind"), estimators())
-def test_estimators_say_when_to_use_them_and_what_else_there_is(home, name, kind):
+def test_docstrings_of_estimators_name_their_use_and_related_estimators(home, name, kind):
     text = kind.__doc__
     assert "See Also\n    --------\n" in text
     assert " ".join(text.split()).count("User guide: :doc:`/guide/") == 1
@@ -171,12 +171,10 @@ def documented():
 
 
 def test_docstrings_give_each_parameter_an_entry():
-    """Several parameters of a method may share a reference, such as "As in `fit`"."""
     shared = {
         f"{one.__module__}.{one.__qualname__}": found
         for one, text in documented().items()
-        for end in (" : ", r"\n    \w")[: 1 + inspect.isclass(one)]
-        if (found := re.findall(r"^ *(\w+(?:, \w+)+)" + end, text, re.M))
+        if (found := re.findall(r"^ *(\w+(?:, \*{0,2}\w+)+)(?: : |\n    \w)", text, re.M))
     }
     assert shared == {}
 
@@ -199,7 +197,7 @@ def test_references_lead_to_pages():
             assert name in pages, f"{page.name}: {name}"
 
 
-def test_examples_say_what_they_show():
+def test_examples_begin_with_a_title_and_a_text():
     examples = sorted((DOCS / "gallery").glob("*/plot_*.py"))
     assert len(examples) >= 15
     for example in examples:

@@ -64,7 +64,7 @@ def test_classes_far_from_zero_need_a_constant(rng):
     assert few.scale_report_.errors == {}
 
 
-def test_a_constant_stays_if_it_costs_a_few_errors_or_saves_them(rng):
+def test_a_constant_stays_unless_it_costs_many_errors(rng):
     for _ in range(3):
         y = rng.integers(0, 3, 900)
         gem = GEM().fit(rng.standard_normal((900, 6)) + 0.8 * rng.standard_normal((3, 6))[y], y)

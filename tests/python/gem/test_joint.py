@@ -105,7 +105,7 @@ def test_ensembles_and_searches():
     assert search.score(X[TEST], Y[TEST]) > 0.9
 
 
-def test_blocks_of_an_array_give_nearly_the_same():
+def test_blocks_of_an_array_give_nearly_the_same_model():
     options = SMALL | {"epochs": 2, "scale": "none"}
     weight = np.random.default_rng(0).random(900) + 0.5
     one = joint_classifier(**options).fit(X[TRAIN], Y[TRAIN], weight)
@@ -162,7 +162,7 @@ def test_a_loss_that_grows_is_warned_of():
         ({"learning_rate": 1e30}, r"perturbation, learning_rate: expected .* 0\.15 and 1e\+30"),
     ],
 )
-def test_parameters_that_cannot_be_trained_with_leave_the_model_as_it_was(changes, message):
+def test_parameters_that_prevent_training_leave_the_model_unchanged(changes, message):
     model = joint_classifier(epochs=2, **SMALL).fit(X[TRAIN], Y[TRAIN])
     before = model.predict_proba(X)
     with pytest.raises(ValueError, match=message):

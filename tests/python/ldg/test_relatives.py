@@ -61,7 +61,7 @@ def test_regularized_fisher(problem, ridge):
     same_directions(model.components_, V)
 
 
-def test_without_a_ridge_they_span_what_scikit_learn_finds(rng):
+def test_without_a_ridge_directions_span_those_of_scikit_learn(rng):
     X, y = make(rng, 80, 6, k=4)
     expected = LinearDiscriminantAnalysis(solver="eigen").fit(X, y).scalings_.T[:3]
     for model in (RegularizedFisher(ridge=0), PCAFisher(), GSVDDiscriminant()):

@@ -215,8 +215,8 @@ def test_many_columns_with_a_common_direction(rng, dtype):
     model = MultinomialLogit(penalty=0, l2=1e-2, tol=1e-3, max_iter=500)
     assert model.fit(X, y).stop_reason_ == "converged"
     least = tight(penalty=0, l2=1e-2, max_iter=5000).fit(X.astype(float), y).objective_
-    # Nearly separable rows: on this plateau `gap_` is 7 times too small; with a float32 metric of
-    # all rows, 20 times with the rounding of some BLAS.
+    # Nearly separable rows: on this plateau `gap_` is 7 times too small, and with some BLAS and a
+    # float32 metric of all rows 20 times.
     excess = 3e-2 if dtype == np.float32 else 1e-2
     assert model.objective_ <= least * (1 + excess)
 
@@ -267,7 +267,7 @@ def test_separable_rows_without_a_penalty(parameters):
     ],
 )
 def test_gap_estimates_the_excess(name, parameters):
-    """The excess over the minimum is at most 5 times `gap_`; 4.1 was seen."""
+    """The excess over the minimum is at most 5 times `gap_`; the largest known factor is 4.1."""
     X, y = problem(name)
     least = tight(**parameters | {"tol": 1e-14, "max_iter": 5000}).fit(X, y).objective_
     for tol in (1e-2, 1e-3, 1e-4, 1e-6):

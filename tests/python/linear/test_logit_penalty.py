@@ -59,7 +59,7 @@ def test_the_fit_is_that_of_the_penalty_bit_for_bit(digits):
     assert given.temperature_ == pytest.approx(model.temperature_, rel=0.05)
 
 
-def test_blocks_and_threads_choose_the_same(digits):
+def test_blocks_and_threads_choose_the_same_penalty(digits):
     model = gem_classifier(**SMALL, n_threads=1).fit(*digits)
     spread = gem_classifier(**SMALL).fit(ArrayBlocks(*digits, block_rows=97))
     threads = gem_classifier(**SMALL, n_threads=3).fit(*digits)

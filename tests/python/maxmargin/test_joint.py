@@ -104,7 +104,7 @@ def test_the_joint_scale_is_chosen(digits):
 # ---- max-margin PCA ------------------------------------------------------------------------------
 
 
-def test_with_all_components_it_is_the_joint_shift(digits):
+def test_max_margin_pca_with_all_components_is_the_joint_shift(digits):
     X, y = digits
     X = X[:, 18:26] - X[:, 18:26].mean(axis=0)
     given = {"sigma2": 1.0, "svm": MulticlassSVM(C=0.1)}
@@ -136,7 +136,7 @@ def test_sweeps_never_raise_the_objective(digits, sigma2):
     assert model.objective_ <= expected * (1 + 1e-3)
 
 
-def test_without_labels_say_it_is_pca(digits):
+def test_max_margin_pca_with_sigma2_0_is_pca(digits):
     X, y = digits
     peer = PCA(3, svd_solver="full").fit(X)
     for rows in (X, X[:50], X.astype(np.float32)):

@@ -48,7 +48,7 @@ def test_the_number_is_not_less_than_its_bound_by_rounding(rng):
         assert found.lower <= (a + c - np.hypot(a - c, 2 * b)) / 2
 
 
-def test_pencils_that_are_not_definite_have_none():
+def test_pencils_that_are_not_definite_have_a_crawford_number_of_0():
     A = np.diag([1.0, -1.0, 0.5])
     for B in (A, -A, np.diag([0.0, 0.0, 1.0]), np.zeros((3, 3))):
         found = crawford_number(A, B)

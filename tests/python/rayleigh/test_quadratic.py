@@ -49,7 +49,7 @@ def test_scores_are_those_of_the_equations(load, scale, shrinkage, ridge):
 
 
 @pytest.mark.parametrize(("load", "scale"), [(load_iris, "none"), (load_wine, "columns")])
-def test_without_shrinkage_they_are_scikit_learns(load, scale):
+def test_without_shrinkage_results_are_those_of_scikit_learn(load, scale):
     X, y = load(return_X_y=True)
     X, y = X[:-20], y[:-20]
     theirs = QuadraticDiscriminantAnalysis().fit(X, y)
@@ -87,7 +87,7 @@ def test_a_logit_is_a_sum_over_generalized_eigenpairs(rng):
 # ---- shrinkage -----------------------------------------------------------------------------------
 
 
-def test_the_share_is_large_where_covariances_agree_and_small_where_they_do_not(rng):
+def test_the_shrinkage_is_large_if_covariances_agree_and_small_if_they_differ(rng):
     y = np.repeat([0, 1], 400)
     same = rng.standard_normal((800, 10))
     assert QuadraticDiscriminant().fit(same, y).shrinkage_.min() > 0.5

@@ -32,7 +32,7 @@ def assert_sums(model, X, background=None):
 
 
 @pytest.mark.parametrize("views", ["gem", ["columns", "splines", "gem", "kernel"]])
-def test_they_add_up_to_the_logits(views):
+def test_contributions_add_up_to_the_logits(views):
     X, y = load_wine(return_X_y=True)
     model = TableClassifier(views=views).fit(X[::2], y[::2])
     found = assert_sums(model, X[1::2], X[::2])
@@ -78,7 +78,7 @@ def table(n):
     return frame, y.to_numpy()
 
 
-def test_they_add_up_to_the_predictions_of_a_regressor():
+def test_contributions_add_up_to_the_predictions_of_a_regressor():
     frame, y = table(400)
     model = TableRegressor(["columns", "splines", "gem_ranks", "kernel", "forest"]).fit(frame, y)
     found = contributions(model, frame[:50], background=frame)
@@ -97,7 +97,7 @@ def test_columns_add_up_to_additive_predictions(views):
     found = contributions(model, frame)
     assert list(found.columns) == ["a", "b", "kind", "c"]
     rest = found.baseline + found.by_column.sum(axis=1) - model.predict(frame)
-    shift = np.median(rest, axis=0)  # by the samples whose predictions are clipped
+    shift = np.median(rest, axis=0)  # comes from the samples whose predictions are clipped
     assert np.abs(shift).max() < 0.01
     assert (np.abs(rest - shift).max(axis=1) < 1e-5).mean() > 0.95
     np.testing.assert_allclose(found.by_column[:, :, 1], -2 * found.by_column[:, :, 0], atol=1e-6)

@@ -89,7 +89,7 @@ def test_infinite_numbers_are_named(columns):
                 use(table)
 
 
-def test_frames_of_numbers_are_read_as_before():
+def test_frames_of_numbers_are_fitted_as_arrays():
     X = np.random.RandomState(0).randn(100, 4)
     y = (X[:, 0] > 0).astype(int)
     frame = pd.DataFrame(X, columns=list("abcd"))
@@ -232,7 +232,7 @@ def test_a_file_with_separators_of_thousands_is_read_as_its_frame(tmp_path, most
         ([f"{i},{999 - i}" if i % 3 else f"{i}" for i in range(100, 300)], "left out"),  # lists
     ],
 )
-def test_numbers_in_several_forms_are_none(texts, kind):
+def test_numbers_in_several_forms_are_not_read_as_numbers(texts, kind):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         columns = TableColumns().fit(pd.DataFrame({"a": texts, "x": range(len(texts))}))

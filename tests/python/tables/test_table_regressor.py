@@ -52,7 +52,7 @@ def test_the_pool_is_as_good_as_its_best_view():
     assert model.score(X[400:], y[400:]) > best - 0.02
 
 
-def test_it_sees_what_linear_regression_does_not(rng):
+def test_the_pool_fits_a_target_that_linear_regression_cannot_fit(rng):
     X, y = quadratic(rng)
     assert TableRegressor("gem_ranks").fit(X[:500], y[:500]).score(X[500:], y[500:]) > 0.85
     assert LinearRegression().fit(X[:500], y[:500]).score(X[500:], y[500:]) < 0.1
@@ -90,7 +90,7 @@ def test_a_target_without_negative_values_has_no_negative_predictions(rng):
 
 
 @pytest.mark.parametrize(("n", "deviations"), [(30, 2), (99, 2), (100, 1)])
-def test_a_line_goes_on_for_a_deviation_or_two_with_few_samples(n, deviations):
+def test_a_line_is_extrapolated_by_a_deviation_or_two_with_few_samples(n, deviations):
     X = np.linspace(-1, 1, n)[:, None]
     model = TableRegressor("columns").fit(X, 3 * X[:, 0])
     near = np.array([[-1.4], [1.4]])

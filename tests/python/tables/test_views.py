@@ -264,7 +264,7 @@ def test_trees_are_those_of_scikit_learn(classes):
         random_state=seed,
     ).fit(X[:1100], y[:1100])
     found = softmax(parts["boosting"].outputs(table), axis=1)
-    # Values that differ by rounding have one side of a threshold.
+    # scikit-learn may separate values that differ by rounding; here they are one value.
     assert np.isclose(found, boosting.predict_proba(X[:1100]), atol=1e-9).mean() > 0.98
 
 
@@ -372,7 +372,7 @@ def test_boosting_of_pairs_takes_the_place_of_boosting_for_many_samples(rng):
         for width in (3, 20):  # pairs are read of at most 16 numeric columns
             model = TableClassifier(names, time_limit=1e-9).fit(X[:, :width], y)
             notes = {view.name: view.note for view in model.views_}
-            replaced = notes["boosting"] == "boosting_pairs reads its columns"
+            replaced = notes["boosting"] == "boosting_pairs reads the same columns"
             assert replaced == (width == 3 and "boosting_pairs" in names)
 
 
@@ -529,7 +529,7 @@ def test_unknown_views_are_refused(kind, views):
         kind(views).fit(X, y)
 
 
-def test_views_that_cannot_be_had_are_refused_by_name_or_left_out():
+def test_views_that_do_not_apply_are_refused_by_name_or_left_out():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="views: expected 'auto' or 'gem'"):
         TableClassifier(views=["columns"]).fit(csr_array(X), y)
@@ -612,7 +612,7 @@ def test_out_of_fold_probabilities(rng):
 
 
 def test_views_are_pooled_out_of_fold_by_weights_of_the_other_folds(rng):
-    """What a sample weighs moves the weights of views, but not in the sample's own fold."""
+    """A sample's weight affects the weights of the views, except in the sample's own fold."""
     y = np.arange(200) % 2
     X = (2 * y - 1)[:, None] + 2 * rng.standard_normal((200, 2))
     weight = np.ones(200)
