@@ -1,4 +1,4 @@
-"""Rows in blocks for the tests: such as a cluster would have, and such as change."""
+"""Rows for tests: in blocks that are reduced as on a cluster, memory-mapped, and misaligned."""
 
 import pickle
 

@@ -1,9 +1,9 @@
-"""What several test files share: fixed random numbers, and slow and obvious references."""
+"""Settings and fixtures of all test files."""
 
 import os
 
-# The references' BLAS, before NumPy starts it: its threads would fight those under test for the
-# cores. The package's own copy has one thread anyway.
+# One thread for NumPy's BLAS, which the references use and which reads this variable when NumPy is
+# imported: its threads would compete with the tested ones for the cores.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Idle threads sleep rather than spin. Beside other programs, spinning makes short parallel regions
 # take several times as long.

@@ -89,7 +89,7 @@ ESTIMATORS = {
 }
 OF_EPOCHS = {"SpatialFilters", "TangentSpace", "EpochClassifier"}
 OF_SERIES = OF_EPOCHS | {"ConvolutionFeatures", "ConvolutionClassifier"}
-# Without kernels of counts.
+# Estimators that accept sparse samples, except those with kernels of counts.
 TAKE_SPARSE = [
     name
     for name, make in ESTIMATORS.items()
@@ -124,7 +124,7 @@ def seeded(name):
 
 
 def outputs(model, rows):
-    """What a fitted estimator makes of rows, by method."""
+    """Outputs of a fitted estimator for rows, by method."""
     methods = ("predict_proba", "decision_function", "transform", "predict")
     return {m: np.asarray(getattr(model, m)(rows)) for m in methods if hasattr(model, m)}
 

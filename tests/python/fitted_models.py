@@ -1,7 +1,7 @@
 """A small fitted model of every public class, and its predictions.
 
-`MODELS` holds functions by name; each returns a fitted model. `outputs` says what a model makes of
-rows: everything that must be the same after a round trip.
+`MODELS` holds functions by name; each returns a fitted model. `outputs` returns the results of a
+model, which must be equal after a round trip through a file.
 """
 
 import warnings
@@ -28,7 +28,7 @@ NAMES = np.array(["birch", "elm", "oak"])
 
 def rows(n=90, seed=7):
     """Rows of three classes that differ in scale, and their labels."""
-    rng = np.random.RandomState(seed)  # whose numbers never change, unlike a Generator's
+    rng = np.random.RandomState(seed)  # equal numbers in all versions of NumPy, unlike a Generator
     scale = np.array([[3, 1, 0.5, 2], [1, 3, 1, 0.5], [0.5, 1, 3, 1]])[np.arange(n) % 3]
     return rng.standard_normal((n, 4)) * scale + 1.5, NAMES[np.arange(n) % 3]
 
@@ -134,7 +134,7 @@ METHODS = ("predict", "predict_proba", "decision_function", "transform")
 
 
 def outputs(model):
-    """Arrays by name: everything that the model makes of some rows."""
+    """Arrays by name: all results of the model for a few rows."""
     queries = X[40:60] + 0.1
     if hasattr(model, "feature_names_in_"):
         queries = pd.DataFrame(queries, columns=FRAME.columns)

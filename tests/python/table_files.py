@@ -101,7 +101,7 @@ FORMATS = (
 
 
 def damaged(whole, rng):
-    """The file with something flipped, cut, put in, taken out, copied, exchanged or zeroed."""
+    """The file with bytes flipped, cut, inserted, removed, copied, exchanged or set to zero."""
     data = bytearray(whole)
     at, to = sorted(rng.integers(0, len(data), 2).tolist())
     some = int(rng.integers(1, 40))

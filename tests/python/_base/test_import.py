@@ -1,4 +1,4 @@
-"""What `import eigenfeat` brings, and how the command line starts and is interrupted."""
+"""What `import eigenfeat` imports, and how the command line starts and is interrupted."""
 
 import ast
 import importlib
@@ -71,7 +71,7 @@ def importing(name, *rest):
     if name.partition(".")[0] == {name!r} or name == {name!r}:
         os.kill(os.getpid(), signal.SIGINT)
     return before(name, *rest)
-# A shell that runs the tests in the background ignores it.
+# Tests that a shell runs in the background ignore SIGINT.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 builtins.__import__ = importing
 sys.argv = {argv!r}
@@ -80,7 +80,7 @@ sys.exit(main())
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as POSIX has them")
+@pytest.mark.skipif(sys.platform == "win32", reason="the tests send POSIX signals")
 @pytest.mark.parametrize(
     "module",
     ["numpy"]
@@ -93,7 +93,10 @@ def test_ctrl_c_while_the_command_starts_is_a_line(module, tmp_path):
     argv = ["eigenfeat", "predict", "model.efm", "rows.npy", "-o", "x.csv"]
     done = python(INTERRUPTED.format(name=module, argv=argv), cwd=tmp_path)
     assert done.stdout == ""
-    assert done.stderr in ("", "eigenfeat: interrupted\n")  # nothing before the command is there
+    assert done.stderr in (
+        "",
+        "eigenfeat: interrupted\n",
+    )  # no message before the command has started
     assert done.returncode in (130, -signal.SIGINT)  # to a shell, both are 130
 
 
@@ -102,7 +105,7 @@ def test_ctrl_c_while_the_command_starts_is_a_line(module, tmp_path):
     [("moments", None, "passive"), ("moments", "active", "active"), ("fit", None, None)],
 )
 def test_threads_do_not_spin_while_files_are_read(command, given, expected):
-    """OpenMP reads it when the core is loaded: the command says it before, unless a user has."""
+    """The command sets OMP_WAIT_POLICY before the core is loaded, unless the user has set it."""
     policy = {} if given is None else {"OMP_WAIT_POLICY": given}
     code = (
         "import os, sys\nfrom eigenfeat.__main__ import main\n"

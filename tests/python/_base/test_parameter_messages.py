@@ -1,4 +1,4 @@
-"""Parameters of every size and kind: a message that names them, or a result without NaN."""
+"""Parameters of any size and type give a message that names them, or a result without NaN."""
 
 import re
 import warnings
@@ -20,9 +20,9 @@ VALUES = {
     **{"2**70": 2**70, "1e300": 1e300, "nan": np.nan, "-1": -1, "text": "x", "None": None},
     **{"nothing": [], "object": object(), "array": np.array([1, 2]), "list of NaN": [np.nan]},
 }
-# Long work is no error, and these say how long: 2**31 steps may well be wanted.
+# Parameters that set the length of the work: 2**31 steps are slow, but valid.
 LONG = {"max_iter", "depth", "n_iterations", "n_members", "epochs", "tol"}
-# A number that is far from the rows' own is followed, and the result says how well.
+# Parameters whose extreme values are accepted; attributes report the accuracy of the result.
 EXTREME = {"C"}
 
 
@@ -53,7 +53,7 @@ def problem(name, parameter, value):
     return next((text[:200] for text in texts if not re.search(parameter, text)), None)
 
 
-# Each estimator once, and those whose parameters count in one mode alone.
+# Each estimator once, and estimators with parameters that have an effect in one mode only.
 MODES = ("MaxMarginShift, joint", "MaxMarginShift, corrupted")
 
 

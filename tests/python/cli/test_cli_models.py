@@ -218,7 +218,7 @@ def test_attributes_of_other_types_end_in_one_line(files, name, other):
         assert status == 0 or (err.startswith("eigenfeat: ") and err.count("\n") == 1)
 
 
-def test_types_of_attributes_are_the_models_fault(files):
+def test_attributes_of_wrong_types_are_errors_of_the_model(files):
     fitted(files, "--model", "gem")
     change_value(files / "model.efm", "file_layout_", to=3)
     status, _, err = run("inspect", files / "model.efm")

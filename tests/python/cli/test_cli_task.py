@@ -48,7 +48,7 @@ def test_many_numbers_are_fitted_by_a_regression(houses):
     assert found["mean_root_mean_squared_error"] == pytest.approx(deviation)
 
 
-def test_the_task_can_be_said(houses):
+def test_the_task_can_be_given(houses):
     status, out, err = run(*QUICK, "--task", "regression", "--seed", "3", "--json")
     assert (status, err) == (0, "")
     assert json.loads(out)["target"] == "price"
@@ -71,7 +71,7 @@ def test_the_task_can_be_said(houses):
         (("moments", *FIT[1:], "--drop", "zone", "--skip-bad"), "--target: expected labels of cla"),
     ],
 )
-def test_what_needs_classes_refuses_many_numbers(houses, command, error):
+def test_commands_that_need_classes_refuse_many_numbers(houses, command, error):
     status, out, err = run(*command)
     assert (status, out) == (2, "")
     assert error in err

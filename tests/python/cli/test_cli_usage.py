@@ -1,4 +1,4 @@
-"""Wrong options and files of every command, help, and how far a command has come."""
+"""Wrong options and files of every command, help, and progress."""
 
 import json
 import os
@@ -253,7 +253,7 @@ def test_progress_ends_at_the_end(files, monkeypatch):
     assert "%" not in err  # it went through the first block alone
 
 
-def test_numbers_that_fail_are_said_in_a_line(files, monkeypatch):
+def test_numerical_errors_are_one_line(files, monkeypatch):
     def fit(*_):
         raise FloatingPointError("the Gram matrix of the features cannot be factorised")
 
@@ -275,7 +275,7 @@ def test_numbers_that_fail_are_said_in_a_line(files, monkeypatch):
     ids=lambda command: command[0],
 )
 def test_outputs_are_checked_before_samples_are_read(files, command, place, monkeypatch):
-    """Rows that are bad in the middle would be complained of if they had been read first."""
+    """The input has bad rows, which would be reported if the input were read first."""
     monkeypatch.chdir(files)
     place += ".csv"
     (files / "folder.csv").mkdir()

@@ -1,4 +1,4 @@
-"""What a release is made of says the same everywhere: versions, Pythons, the long description."""
+"""Files of a release agree: its version, versions of Python, requirements, long description."""
 
 import re
 
@@ -47,7 +47,7 @@ def test_the_long_description_is_one_that_an_index_can_show():
     assert all(link.startswith("https://") for link in re.findall(r"\]\(([^)]+)\)", text))
 
 
-def test_the_recipe_requires_what_the_project_does_but_the_wheel_of_lapack():
+def test_the_recipe_has_the_requirements_of_the_project_but_the_wheel_of_lapack():
     listed = re.search(r"^dependencies = \[\n(.*?)^\]", read(PROJECT), re.M | re.S).group(1)
     wanted = {re.sub(r"[>=].*", "", one): one for one in re.findall(r'^  "([^"]+)"', listed, re.M)}
     del wanted["scipy-openblas32"]

@@ -14,7 +14,8 @@ from eigenfeat import GEMClassifierCV
 from eigenfeat.samples import ArrayBlocks
 
 GRID = {"gem__threshold": [1.0, 75.0], "logit__penalty": [1.0, 0.1]}
-SAME = float(np.finfo(np.float32).eps) ** 0.5  # float32 features determine the optimum no better
+# Relative tolerance: float32 features do not determine the optimum more accurately.
+SAME = float(np.finfo(np.float32).eps) ** 0.5
 
 
 @pytest.fixture(scope="module")

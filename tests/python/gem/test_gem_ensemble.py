@@ -77,7 +77,7 @@ def test_members_equal_models_fitted_alone(digits, rng, options, form, weighted)
     assert_array_equal(first.fit(X, y, weight).predict_proba(X), model.members_[0].predict_proba(X))
 
 
-def test_members_differ_and_seeds_decide(digits, model):
+def test_members_differ_and_depend_on_the_seed(digits, model):
     X, y = digits
     for i, member in enumerate(model.members_):
         for other in model.members_[:i]:

@@ -1,4 +1,4 @@
-"""How GEM decides whether to standardise columns and to add a constant, and its report of it."""
+"""How GEM chooses whether to standardise columns and to add a constant, and its report."""
 
 import numpy as np
 import pytest

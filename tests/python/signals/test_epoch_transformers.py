@@ -145,6 +145,6 @@ assert len(os.listdir("/proc/self/task")) > before
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs Linux")
-def test_means_of_sessions_take_no_more_threads_than_asked_for():
+def test_means_of_sessions_take_no_more_threads_than_requested():
     environment = {**os.environ, "OMP_NUM_THREADS": "3", "OPENBLAS_NUM_THREADS": "1"}
     subprocess.run([sys.executable, "-c", THREADS], env=environment, check=True)

@@ -59,7 +59,7 @@ def test_logarithms_agree_with_scipy(rng, r, form):
 
 @pytest.mark.parametrize("condition", [1.0, 1.3, 8.0, 60.0, 1e3, 1e6, 1e13])
 def test_logarithms_of_each_condition(condition):
-    """Each has a rule of its own; diagonal matrices show its error alone."""
+    """Each condition number has its own rule, whose error shows in diagonal matrices."""
     values = np.exp(np.linspace(-0.5, 0.5, 40) * np.log(condition))
     got = core.tangent_vectors(np.diag(values)[None], np.eye(40), 1)
     assert_allclose(got, vectors(np.diag(np.log(values))[None]), atol=4e-14)
@@ -221,7 +221,7 @@ def test_an_epoch_without_power_is_named(rng):
 
 
 def test_weights_are_repetitions_where_channels_are_rescaled():
-    """Units and rank are those of the weighted epochs, and so is what is shrunk."""
+    """Units, rank and shrinkage are those of the weighted epochs."""
     rng = np.random.default_rng(4)
     units = np.array([1e-3, 1.0, 1e2, 3.0])
     X = rng.standard_normal((30, 4, 12)) * np.exp(rng.standard_normal((30, 4, 1))) * units[:, None]
