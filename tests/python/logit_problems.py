@@ -1,4 +1,4 @@
-"""What the tests of the logistic regressions share: problems, and the objective as documented."""
+"""Problems for tests of the logistic regressions, and the objective as documented."""
 
 import numpy as np
 from scipy.special import log_softmax
@@ -40,7 +40,7 @@ def standardised(load):
 
 
 def problem(name):
-    """Standardised columns, but for the digits' pixels; some hundred rows."""
+    """A few hundred rows of standardised columns; of the digits, pixels from 0 to 1."""
     if name == "digits":
         X, y = load_digits(return_X_y=True)
         return X[:600] / 16, y[:600]
@@ -49,7 +49,7 @@ def problem(name):
 
 
 def wide_problem(seed):
-    """200 samples of three classes, of 5,000 columns that say little each."""
+    """200 samples of three classes; each of 5,000 columns separates the classes a little."""
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=200)
     return rng.normal(size=(200, 5000)) + 0.06 * rng.normal(size=(3, 5000))[y], y

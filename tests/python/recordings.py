@@ -13,7 +13,7 @@ def recording(rng, n=60, channels=8, times=100, k=3, strength=3.0):
 
 
 class Epochs:
-    """What is read of mne.Epochs."""
+    """The attributes of mne.Epochs that the package reads."""
 
     def __init__(self, data, sfreq, names):
         self._data, self.info, self.ch_names = data, {"sfreq": sfreq}, list(names)

@@ -1,4 +1,4 @@
-"""Files taken apart, changed and put together again, every checksum as it should be."""
+"""Take files of models apart, change them, and write them again with valid checksums."""
 
 import io
 import json
@@ -51,7 +51,7 @@ def _whole(name):
 
 
 def saved(tmp_path, name):
-    """Path of a new file with the model of that name."""
+    """Path of a new file with the model `name` of `fitted_models.MODELS`."""
     path = tmp_path / "model"
     path.write_bytes(_whole(name))
     return path

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork"
 )
 
-# Enough rows for several threads. Parents do not call LAPACK of NumPy and SciPy, as the behaviour of
-# its threads after a fork depends on these packages.
+# Enough rows for several threads. Parents do not call LAPACK of NumPy and SciPy: how its threads
+# behave after a fork depends on these packages.
 SETUP = """
 import hashlib, multiprocessing, os, signal, sys, threading, warnings
 import numpy as np

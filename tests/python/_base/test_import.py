@@ -93,10 +93,8 @@ def test_ctrl_c_while_the_command_starts_is_a_line(module, tmp_path):
     argv = ["eigenfeat", "predict", "model.efm", "rows.npy", "-o", "x.csv"]
     done = python(INTERRUPTED.format(name=module, argv=argv), cwd=tmp_path)
     assert done.stdout == ""
-    assert done.stderr in (
-        "",
-        "eigenfeat: interrupted\n",
-    )  # no message before the command has started
+    # No message if the signal comes before the command has started.
+    assert done.stderr in ("", "eigenfeat: interrupted\n")
     assert done.returncode in (130, -signal.SIGINT)  # to a shell, both are 130
 
 

@@ -1,4 +1,4 @@
-"""`eigenfeat moments`: interrupted however, resumed runs end in the same bytes."""
+"""`eigenfeat moments`: resumed runs write the bytes of a run without interruption."""
 
 import json
 import os
@@ -74,9 +74,9 @@ def test_the_result_as_json(files):
 
 
 def interrupt_after(monkeypatch, blocks, number=signal.SIGINT):
-    """A signal arrives while some block is at work."""
+    """Send the signal `number` to this process at the call of Advance number `blocks`."""
     if sys.platform == "win32":
-        pytest.skip("signals are sent as POSIX has them")
+        pytest.skip("the test sends a POSIX signal")
     advance, calls = Advance.__call__, []
 
     def counted(self, rows, fraction):
@@ -187,7 +187,7 @@ def started(arguments):
 
 
 @pytest.mark.long
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent as POSIX has them")
+@pytest.mark.skipif(sys.platform == "win32", reason="the test sends a POSIX signal")
 def test_a_killed_run_is_taken_up_again(tmp_path, rng):
     np.save(tmp_path / "X.npy", rng.standard_normal((30000, 8)))
     np.save(tmp_path / "y.npy", rng.integers(0, 3, 30000))

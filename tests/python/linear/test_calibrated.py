@@ -14,7 +14,7 @@ from eigenfeat.linear.calibrated import CalibratedLeastSquares, ScoreMap, on_sim
 
 @pytest.fixture(scope="module")
 def digits():
-    """GEM features of 900 digits in two halves, as arrays and as they are."""
+    """GEM features of 900 digits to fit to and of the others to test on, with their labels."""
     X, y = load_digits(return_X_y=True)
     gem = GEM(n_directions=3, pairs="hypercube").fit(X[:900], y[:900])
     rows = [

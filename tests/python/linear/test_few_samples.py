@@ -62,7 +62,7 @@ def test_the_reduced_problem_has_the_minimum_over_the_features(dtype, weighted, 
 
 @pytest.mark.parametrize("ridge_scale", ["columns", "common"])
 @pytest.mark.parametrize("seed", range(3))
-def test_auto_chooses_alike_for_kinds_of_samples(ridge_scale, seed):
+def test_auto_penalty_of_sparse_rows_and_blocks_is_that_of_arrays(ridge_scale, seed):
     X, y = wide_problem(seed)
     given = {"penalty": "auto", "temperature": "auto", "ridge_scale": ridge_scale}
     model = MultinomialLogit(**given).fit(X, y)

@@ -59,9 +59,9 @@ def test_blocks_of_any_size_give_the_fit_in_memory(digits, make, size, kind, dty
         (CalibratedLeastSquares, {"n_iterations": 0}),
     ],
 )
-def test_options_mean_the_same_on_blocks(digits, make, options):
+def test_fits_with_options_on_blocks_are_those_in_memory(digits, make, options):
     X, y = digits
-    weight = np.random.RandomState(0).randint(0, 3, len(y)) / 2.0  # some rows have none
+    weight = np.random.RandomState(0).randint(0, 3, len(y)) / 2.0  # some are 0
     memory = make(**options).fit(X, y, weight)
     found = make(**options).fit(FarBlocks(X, y, weight, block_rows=77))
     agree(found, memory, X, 1e-4 if make is logit else 1e-3)

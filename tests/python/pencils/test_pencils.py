@@ -79,7 +79,7 @@ def test_every_kind_of_array_is_taken(rng):
     assert_allclose(whole.vectors, [[1, 0], [0, 1 / np.sqrt(3)]])
 
 
-def test_asymmetry_of_rounding_is_forgiven_and_more_is_not(rng):
+def test_asymmetry_above_rounding_errors_is_an_error(rng):
     A, B = pencil(rng, 8)
     A[2, 5] *= 1 + 1e-15
     assert_array_equal(generalized_eigh(A, B).eigenvalues, generalized_eigh(A.T, B).eigenvalues)

@@ -51,8 +51,8 @@ def test_the_default_of_many_classes_has_one_direction_a_pair_and_no_threshold(r
 
 
 @pytest.mark.parametrize("k", [2, 5, 10, 11, 26, 50, 51, 191, 1000, 5000])
-def test_directions_of_one_layer_are_as_many_as_the_guide_says(k):
-    """The F of the formula of memory in `docs/guide/large_data.md`, for 200 columns."""
+def test_directions_of_one_layer_keep_the_documented_bounds(k):
+    """The number F of directions in `docs/scaling.md`, for 200 columns."""
     groups = k > 50
     pairs = k * (k - 1)
     if groups:

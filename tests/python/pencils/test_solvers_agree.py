@@ -1,6 +1,6 @@
 """Random pencils of many kinds: all solvers find the same eigenvalues, with accurate vectors.
 
-Thirty pencils by default; `EIGENFEAT_FUZZ=10000` makes so many, and `EIGENFEAT_FUZZ_SEED` others.
+Thirty pencils by default; `EIGENFEAT_FUZZ` sets their number and `EIGENFEAT_FUZZ_SEED` their seed.
 `.ci/long` runs some thousands.
 """
 

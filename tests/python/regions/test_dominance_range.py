@@ -1,4 +1,4 @@
-"""Numbers at the ends of their range decide nothing that is wrong."""
+"""Decisions about regions stay right for numbers at the ends of the range of float64."""
 
 import numpy as np
 import pytest

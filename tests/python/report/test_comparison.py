@@ -24,7 +24,7 @@ PEERS = {
 
 
 class Failing(ClassifierMixin, BaseEstimator):
-    """A classifier that no samples suit."""
+    """A classifier that refuses all samples."""
 
     def fit(self, X, y):
         raise ValueError("no such samples")
@@ -32,7 +32,7 @@ class Failing(ClassifierMixin, BaseEstimator):
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """Ours with one view: what is tested here is not its error."""
+    """Fit our classifier and regressor with one view only, as no test here needs a small error."""
     from eigenfeat.report import comparison
 
     def classifier(**options):
@@ -59,7 +59,7 @@ def loans():
 
 
 def test_the_forest_gets_the_columns_of_the_linear_model(loans):
-    """One-hot categories: codes would order words by the alphabet."""
+    """Categories are one-hot, as integer codes would order words by the alphabet."""
     table = peer_table(loans[0])
     found = {peer.name: peer for peer in peers(table, regression=True, random_state=0, n_threads=1)}
     for name in ("ridge", "random forest"):

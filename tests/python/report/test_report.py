@@ -1,4 +1,4 @@
-"""Pages about models: what they say, that nothing of the data is markup, and how they open."""
+"""Pages about models: their text, their charts, and that data cannot add markup to them."""
 
 import base64
 import re
@@ -195,7 +195,7 @@ def test_the_largest_errors_of_a_regression_have_values_of_columns():
     np.testing.assert_allclose(table["column 1"].astype(float), expected, rtol=1e-5)
 
 
-def test_a_page_asks_for_nothing(digit_page):
+def test_a_page_loads_no_other_file(digit_page):
     page = Page(digit_page[1])
     assert all(link.startswith(("data:image/svg+xml;base64,", "#")) for link in page.links)
     ids = {attrs["id"] for _, attrs in page.tags if "id" in attrs}
@@ -407,7 +407,7 @@ def test_clusters_are_features(digits):
     assert "3 nearest neighbours in the features" in page.words
 
 
-def test_the_page_says_which_samples_figures_come_from(rng):
+def test_the_page_says_which_samples_its_measures_come_from(rng):
     rows = rng.standard_normal((200, 3))
     y = np.where(rng.random(200) < 0.5, "no", "yes")  # independent of the rows
     model = RandomForestClassifier(20, random_state=0).fit(rows, y)

@@ -148,7 +148,7 @@ def test_integers_of_128_bits(missing):
 
 
 class _Fitted:
-    """What files ask of a fitted estimator."""
+    """The attributes of a fitted estimator that files of it read."""
 
     def __init__(self, columns):
         self.columns_, self.n_features_in_ = columns, len(columns.names_)

@@ -1,4 +1,4 @@
-"""Results of searches: the columns of scikit-learn's, and scores that are larger for the better."""
+"""Results of searches: scikit-learn's columns, and scores of which the largest is best."""
 
 import numpy as np
 import pytest

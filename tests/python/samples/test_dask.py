@@ -56,7 +56,7 @@ def test_moments_of_chunks_are_those_of_all_rows(rows, chunk):
     dX, dy = da.from_array(X, chunks=(chunk, 6)), da.from_array(y, chunks=400)
     found = class_moments(dX, dy, da.from_array(w, chunks=chunk))
     assert_same_moments(found, expected)
-    assert class_moments(dX, y, w) == found  # labels that are here
+    assert class_moments(dX, y, w) == found  # labels and weights in memory
     assert class_moments(dX.rechunk({1: 2}), y, w) == found
 
 
@@ -80,7 +80,7 @@ def test_chunks_of_unknown_length_are_measured(rows):
     filtered = dX[mask]
     found = class_moments(filtered, dy[mask], dw[mask])
     assert_same_moments(found, ClassMoments().update(X[kept], y[kept], w[kept]))
-    assert np.isnan(filtered.shape[0])  # the caller's array is as it was
+    assert np.isnan(filtered.shape[0])  # the caller's array is unchanged
     assert DaskBlocks(filtered, y[kept]).n_rows == kept.sum()
     with pytest.raises(ValueError, match=rf"y: expected {kept.sum()} values, one per sample, got"):
         list(DaskBlocks(filtered, dy))
@@ -151,7 +151,7 @@ def test_bad_rows_are_refused(rows):
 
 
 def remembered(block, kept):
-    """A function's result that somebody else holds as well, as Dask does after a worker's loss."""
+    """A result that `kept` holds too, as Dask keeps results for use after a worker's loss."""
     return kept.setdefault(block.start, np.full(3, float(block.start)))
 
 

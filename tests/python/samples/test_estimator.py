@@ -44,7 +44,7 @@ def test_messages_go_to_the_logger_and_with_verbose_to_stderr(caplog, capsys):
     assert capsys.readouterr() == ("", "")
     caplog.clear()
     ef.TableClassifier(verbose=1).fit(X, Y)
-    assert caplog.records == []  # nobody has asked for messages of this level
+    assert caplog.records == []  # the logger's level is above INFO here
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith("[TableClassifier] ")

@@ -171,7 +171,7 @@ print(right, max(seen) - seen[0])
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux tells what memory is whose")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the memory is read from /proc")
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 def test_memory_does_not_grow_with_the_file(tmp_path, dtype):
     """Rows that take 240 MB as float32 are fitted and predicted with five eighths of that."""

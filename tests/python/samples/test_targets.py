@@ -50,7 +50,7 @@ def test_sizes_are_balanced_up_to_ties(y, b):
 
 @quick
 @given(integers, n_bins, st.integers(0, 9))
-def test_a_weight_counts_as_so_many_rows(y, b, seed):
+def test_an_integer_weight_counts_as_repeated_rows(y, b, seed):
     y = np.array(y)
     weights = np.random.default_rng(seed).integers(0, 4, len(y))
     repeated = np.repeat(y, weights)
@@ -104,7 +104,7 @@ def test_equal_rows_stay_together_under_contraction(rng):
         assert all(len(set(bins[which == w])) == 1 for w in range(7))
 
 
-def test_a_constant_output_has_no_say(rng):
+def test_a_constant_output_does_not_change_the_groups(rng):
     y = rng.standard_normal(40)
     bins = target_groups(np.column_stack([y, np.full(40, 0.1)]), 4, 1, random_state=0)[0]
     expected = discretize_target(y, 4)

@@ -97,7 +97,7 @@ def test_pool_of_noise_is_near_the_frequencies_of_the_classes(rng):
     assert all(0 < view.log_loss < 1.0 for view in model.views_ if view.name != "frequencies")
 
 
-def test_views_are_asked_for_by_name(rng):
+def test_views_are_chosen_by_name(rng):
     X, y = with_power(rng)
     model = EpochClassifier(views=["tangent", "means"]).fit(X, y)
     assert [view.name for view in model.views_] == ["tangent", "means"]
@@ -138,7 +138,7 @@ class LinearByTime(LogisticRegression):
 
 
 def test_weights_count_epochs(rng):
-    """Epochs of weight 0 are not there, and the unit of weights does not matter."""
+    """Epochs of weight 0 do not count, and the unit of weights does not matter."""
     X, y = with_power(rng, strength=2.0)
     groups = np.arange(80) // 20
     wrong = np.where(np.arange(80) % 8 == 0, 1 - y, y)
@@ -191,7 +191,7 @@ def test_discriminants_by_definition(rng, d):
     expected = discriminant_by_loops(F, codes, 3)
     got = fit_discriminant(F, targets(codes, 3)).of(F)
     assert_allclose(got - got[:, :1], expected - expected[:, :1], rtol=1e-6, atol=1e-8)
-    F[:, 1] = 7.0  # says nothing
+    F[:, 1] = 7.0  # a constant column gets no coefficient
     got = fit_discriminant(F, targets(codes, 3))
     assert not got.coef[1].any()
     assert np.isfinite(got.of(F)).all()
