@@ -158,7 +158,9 @@ class Categories(OmitsCaches):
             return [f"{column}_{name}" for name in statistics]
         if self.coded:
             return [f"{column}_code"]
-        return [f"{column}_{text}" for text in self.texts] + self.pools * [f"{column}_infrequent"]
+        # The name of the common indicator is scikit-learn's, since a text may be "infrequent".
+        pooled = self.pools * [f"{column}_infrequent_sklearn"]
+        return [f"{column}_{text}" for text in self.texts] + pooled
 
 
 def _normalised(text: str) -> str | None:

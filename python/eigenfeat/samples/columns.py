@@ -165,7 +165,9 @@ class TableColumns:
     signs_ : dict of name to str
         Signs of currency or percent, or "", of the numbers in columns of numeric text.
     feature_names_ : (D,) array of str
-        Names of the encoded columns.
+        Names of the encoded columns. As in scikit-learn's `OneHotEncoder`, the indicators of a
+        column "town" are "town_Ulm" for a category, "town_None" for missing values, and
+        "town_infrequent_sklearn" for categories that occur once and unseen ones.
     groups_ : (D,) array of int
         Index of the table's column that each encoded column comes from.
     indicator_ : (D,) array of bool

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from sklearn.preprocessing import OneHotEncoder
 
 from eigenfeat import GEMClassifier, TableClassifier, TableRegressor, open_rows
 from eigenfeat.samples.categories import category_codes, category_text, distinct_values
@@ -175,7 +176,10 @@ def test_a_warning_where_no_value_is_known():
 
 def test_rare_categories_are_pooled_and_unknown_ones_with_them():
     columns = TableColumns().fit(as_pandas(["a", "a", "b", "b", "c", "d"]))
-    assert columns.feature_names_.tolist() == ["c_a", "c_b", "c_infrequent"]
+    assert columns.feature_names_.tolist() == ["c_a", "c_b", "c_infrequent_sklearn"]
+    encoder = OneHotEncoder(min_frequency=2, handle_unknown="infrequent_if_exist")
+    encoder.fit(pd.DataFrame({"c": ["a", "a", "b", "b", "c", "d"]}))
+    assert encoder.get_feature_names_out().tolist() == columns.feature_names_.tolist()
     found = columns.transform(as_pandas(["b", "c", "new"]))
     np.testing.assert_array_equal(found, [[0, 1, 0], [0, 0, 1], [0, 0, 1]])
     columns = TableColumns().fit(as_pandas(["a", "a", "b", "b", None, None]))

@@ -345,7 +345,7 @@ def test_gaps_of_text_whose_values_all_differ_are_a_category(tmp_path, declared)
     gaps = r"of columns whose values nearly all differ \('cabin'\), only whether a cell is missing"
     with pytest.warns(UserWarning, match=gaps):
         model = classifier().fit(frame, y)
-    assert list(model.columns_.feature_names_) == ["cabin_None", "cabin_infrequent", "age"]
+    assert list(model.columns_.feature_names_) == ["cabin_None", "cabin_infrequent_sklearn", "age"]
     assert (model.columns_.kinds_, list(model.columns_.groups_)) == (
         ["category", "number"],
         [0, 0, 1],
