@@ -23,7 +23,10 @@ ESTIMATORS = {
     "GEM, scaled": lambda: ef.GEM(**SMALL_GEM, scale="columns"),
     "GEMClassifier": lambda: gem_classifier(**SMALL_GEM),
     "TableClassifier": lambda: ef.TableClassifier(["columns", "gem"]),
-    "TableClassifier, all": ef.TableClassifier,
+    # Without a forest, which "TableRegressor, all" has.
+    "TableClassifier, all": lambda: ef.TableClassifier(
+        ["columns", "splines", "gem", "gem_ranks", "kernel", "interactions"]
+    ),
     "TableClassifier, gem": lambda: ef.TableClassifier("gem"),
     "GEMClassifier, deep": lambda: gem_classifier(**SMALL_GEM, depth=2),
     "JointGEMClassifier": lambda: joint_classifier(**SMALL_GEM, epochs=3),

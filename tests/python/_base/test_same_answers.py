@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
 import eigenfeat as ef
+from eigenfeat.tables.classification_views import VIEWS
 
 
 def fitted(name, rows, labels, **parameters):
@@ -140,7 +141,9 @@ MANY += 0.4 * LABELS[:, None]
 SMALL = ("ITML", "KernelLDG", "MaxMargin", "Sparse")
 SMALL += ("MinimumCost", "Reliable", "Discriminative", "MulticlassSVM")
 SIZES = {"TableClassifier": 90, "TableClassifier, all": 1010, "TableRegressor, all": 120}
-COLUMNS = {"TableClassifier, all": 4}
+COLUMNS = {"TableClassifier, all": 2}
+# All but "boosting", which "boosting_pairs" does as well.
+PARAMETERS = {"TableClassifier, all": {"views": [name for name in VIEWS if name != "boosting"]}}
 
 
 def of_many_samples(name, **parameters):
@@ -151,7 +154,7 @@ def of_many_samples(name, **parameters):
         domains = np.where(np.arange(len(labels)) % 2, 1, -1)
         return new(name)[0].set_params(**parameters).fit(rows, labels, sample_domain=domains), rows
     rows = rows_for(name, rows)
-    return fitted(name, rows, labels, **parameters), rows
+    return fitted(name, rows, labels, **parameters, **PARAMETERS.get(name, {})), rows
 
 
 def with_parameter(parameter):
