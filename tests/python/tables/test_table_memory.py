@@ -24,6 +24,7 @@ def test_statistics_of_columns_take_one_copy_of_the_samples():
     assert peak_of(lambda: TableStatistics.fit(X, None)) < 1.3 * X.nbytes
 
 
+@pytest.mark.long
 def test_boosting_takes_few_copies_of_the_samples():
     X = np.random.default_rng(0).standard_normal((60_000, 40))
     model = TableRegressor(["columns", "boosting"], n_threads=1)

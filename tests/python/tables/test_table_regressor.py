@@ -62,7 +62,7 @@ def test_the_pool_fits_a_target_that_linear_regression_cannot_fit(rng):
 def test_few_samples(n):
     X, y = load_diabetes(return_X_y=True)
     ratios = []
-    for seed in range(6):
+    for seed in range(3):
         order = np.random.default_rng(seed).permutation(len(y))
         some, rest = order[:n], order[n:]
         ours = TableRegressor(FAST).fit(X[some], y[some]).predict(X[rest])
@@ -159,7 +159,7 @@ def test_several_outputs(rng):
 
 @pytest.mark.parametrize("factor", [-1.0, 1.0, 2.0])
 def test_outputs_that_depend_on_each_other(rng, factor):
-    X, y = quadratic(rng, 400)
+    X, y = quadratic(rng, 200, 5)
     assert supervised_contractions(X, np.column_stack([y, factor * y])).shape == (1, 2)
     found = TableRegressor(FAST).fit(X, np.column_stack([y, factor * y])).predict(X)
     assert_allclose(found[:, 1], factor * found[:, 0], atol=1e-6)
@@ -167,7 +167,7 @@ def test_outputs_that_depend_on_each_other(rng, factor):
 
 
 def test_units_of_the_target_do_not_matter(rng):
-    X, y = quadratic(rng, 200)
+    X, y = quadratic(rng, 100, 4)
     expected = TableRegressor(FAST).fit(X, y).predict(X)
     for factor, shift in ((1e12, 0.0), (1e-12, 0.0), (1e200, 0.0), (1.0, 1e6)):
         found = TableRegressor(FAST).fit(X, factor * y + shift).predict(X)
@@ -334,9 +334,9 @@ def test_outliers_and_units_of_columns(rng):
 
 
 def test_rows_of_files_and_blocks(tmp_path, rng):
-    X, y = quadratic(rng, 300, 3)
+    X, y = quadratic(rng, 150, 3)
     frame = pd.DataFrame(X, columns=list("abc"))
-    frame["kind"] = rng.choice(["x", "y"], 300)
+    frame["kind"] = rng.choice(["x", "y"], 150)
     frame.loc[::7, "a"] = np.nan
     frame.assign(price=y).to_csv(tmp_path / "prices.csv", index=False)
     expected = TableRegressor(FAST).fit(frame, y).predict(frame)
@@ -392,9 +392,9 @@ def test_targets_that_are_no_numbers_are_named():
             TableRegressor().fit(X, dates)
 
 
-@pytest.mark.parametrize("d", [3, 5, 10])
+@pytest.mark.parametrize("d", [3, 10])
 def test_thirty_samples_of_a_linear_truth_cost_little_over_ridge_regression(d):
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng([seed, d])
         X = rng.standard_normal((530, d))
         coef = rng.standard_normal(d)

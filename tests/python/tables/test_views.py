@@ -242,16 +242,19 @@ def test_logits_are_weighted_sums_of_log_probabilities(pool):
     np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [pytest.param(2, marks=pytest.mark.long), 3])
 def test_trees_are_those_of_scikit_learn(classes):
-    given, y = make_classification(1200, 6, n_informative=4, n_classes=classes, random_state=0)
-    model = TableClassifier(["forest", "boosting"], random_state=0).fit(given[:1100], y[:1100])
+    kinds = {"n_classes": classes, "n_clusters_per_class": 1, "class_sep": 1.5}
+    given, y = make_classification(1100, 2, n_redundant=0, **kinds, random_state=0)
+    parts = {}
+    for name in ("forest", "boosting"):
+        model = TableClassifier(name, random_state=0).fit(given[:1000], y[:1000])
+        parts[name] = model.views_[0].model
     X = table_of(model, given).columns
-    parts = {view.name: view.model for view in model.views_}
     seed = np.random.RandomState(0).randint(2**31 - 1)
-    forest = RandomForestClassifier(200, random_state=seed).fit(X[:1100], y[:1100])
-    share = (200 * forest.predict_proba(X[:1100]) + 1 / classes) / 201
-    table = table_of(model, given[:1100])
+    forest = RandomForestClassifier(200, random_state=seed).fit(X[:1000], y[:1000])
+    share = (200 * forest.predict_proba(X[:1000]) + 1 / classes) / 201
+    table = table_of(model, given[:1000])
     found = softmax(parts["forest"].outputs(table), axis=1)
     assert np.isclose(found, share, atol=1e-12).mean() > 0.98
     boosting = HistGradientBoostingClassifier(
@@ -262,10 +265,10 @@ def test_trees_are_those_of_scikit_learn(classes):
         max_features=0.5,
         early_stopping=False,
         random_state=seed,
-    ).fit(X[:1100], y[:1100])
+    ).fit(X[:1000], y[:1000])
     found = softmax(parts["boosting"].outputs(table), axis=1)
     # scikit-learn may separate values that differ by rounding; here they are one value.
-    assert np.isclose(found, boosting.predict_proba(X[:1100]), atol=1e-9).mean() > 0.98
+    assert np.isclose(found, boosting.predict_proba(X[:1000]), atol=1e-9).mean() > 0.98
 
 
 def test_out_of_bag_losses_of_heavy_samples_are_those_of_new_samples(rng):
@@ -358,12 +361,12 @@ def test_boosting_reads_at_most_sixteen_indicators_of_gaps(rng):
 
 
 def test_boosting_of_pairs_sees_differences_of_columns(rng):
-    X = rng.standard_normal((1_600, 6)) ** 3  # differences of ranks are not those of values
-    y = np.cbrt(X[:, 0]) > np.cbrt(X[:, 1]) + 0.05 * rng.standard_normal(1_600)
-    model = TableClassifier(["boosting", "boosting_pairs"]).fit(X[:1_200], y[:1_200])
+    X = rng.standard_normal((1_400, 3)) ** 3  # differences of ranks are not those of values
+    y = np.cbrt(X[:, 0]) > np.cbrt(X[:, 1]) + 0.05 * rng.standard_normal(1_400)
+    model = TableClassifier(["boosting", "boosting_pairs"]).fit(X[:1_000], y[:1_000])
     plain, paired = model.views_
     assert paired.score > 0.8 * plain.score
-    assert model.score(X[1_200:], y[1_200:]) > 0.93
+    assert model.score(X[1_000:], y[1_000:]) > 0.93
 
 
 def test_boosting_of_pairs_takes_the_place_of_boosting_for_many_samples(rng):
@@ -470,20 +473,20 @@ def test_boosting_of_many_samples_is_fitted_once(rng, monkeypatch):
 
 
 def test_logits_of_many_samples_take_some_of_them_for_any_number_of_threads(rng):
-    X = rng.standard_normal((52_000, 2))
+    X = rng.standard_normal((36_000, 2))
     y = (X[:, 0] * X[:, 1] > rng.standard_normal(len(X))).astype(int)
     y[7] = 2  # the only sample of a class
-    names = ["columns", "kernel", "forest"]
-    one, two = (TableClassifier(names, n_threads=i).fit(X[:51_000], y[:51_000]) for i in (1, 2))
-    P = one.predict_proba(X[51_000:])
-    np.testing.assert_array_equal(P, two.predict_proba(X[51_000:]))
+    names = ["columns", "kernel"]
+    one, two = (TableClassifier(names, n_threads=i).fit(X[:35_000], y[:35_000]) for i in (1, 2))
+    P = one.predict_proba(X[35_000:])
+    np.testing.assert_array_equal(P, two.predict_proba(X[35_000:]))
     assert np.isfinite(P).all()
     held_out = max(view.score for view in one.views_)
-    assert log_loss(y[51_000:], P, labels=[0, 1, 2]) < 1.05 * -held_out
+    assert log_loss(y[35_000:], P, labels=[0, 1, 2]) < 1.05 * -held_out
 
 
 def test_logits_of_many_samples_read_a_sample_with_most_of_the_weight(rng):
-    y = np.where(np.arange(60_000) < 30_002, 0, 2)
+    y = np.where(np.arange(40_000) < 20_002, 0, 2)
     y[7] = 1  # every second sample by class would leave it out
     X = rng.standard_normal((len(y), 8)) + y[:, None] / 4
     weight = np.where(y == 1, 1e5, 1.0)
@@ -501,17 +504,18 @@ def test_boosting_of_many_samples_and_classes_is_stable(rng):
 
 def test_forty_samples_of_a_linear_truth_cost_little_over_logistic_regression():
     ours, linear = [], []
+    views = [name for name in VIEWS if name not in ("forest", "boosting", "boosting_pairs")]
     for seed in range(8):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((1_040, 10))
         y = X[:, :4] @ [1.0, 0.7, -0.7, 0.5] + 0.5 * rng.logistic(size=len(X)) > 0
-        for losses, model in ((ours, TableClassifier()), (linear, LogisticRegression())):
+        for losses, model in ((ours, TableClassifier(views)), (linear, LogisticRegression())):
             model.fit(X[:40], y[:40])
             losses.append(log_loss(y[40:], model.predict_proba(X[40:])))
     assert np.mean(ours) <= 1.02 * np.mean(linear)
 
 
-@pytest.mark.parametrize("load", [load_wine, load_iris, load_breast_cancer])
+@pytest.mark.parametrize("load", [load_iris, load_breast_cancer])
 def test_few_samples_keep_all_views_with_weights_near_the_prior(load):
     X, y = load(return_X_y=True)
     some = np.random.RandomState(0).permutation(len(y))[:30]
@@ -560,17 +564,16 @@ def test_the_pool_does_not_depend_on_the_order_of_views():
     np.testing.assert_array_equal(a.decision_function(X), b.decision_function(X))
 
 
-def test_the_pool_of_many_samples_is_as_good_as_its_best_view(rng):
+def test_the_pool_of_many_samples_is_better_than_its_best_view(rng):
     X = rng.standard_normal((7_000, 6))
     curved = np.exp(-((X[:, :2] ** 2).sum(axis=1)) / 2) - 0.4 + np.tanh(X[:, 2] * X[:, 3])
     z = 4.0 * curved + (X[:, 4] > 0) * np.sign(X[:, 5])
     y = (z + rng.logistic(size=7_000) / 2 > 0).astype(int)
-    model = TableClassifier().fit(X[:5_500], y[:5_500])
+    names = ["columns", "splines", "gem", "kernel", "interactions"]
+    model = TableClassifier(names).fit(X[:5_500], y[:5_500])
     used = [-view.score for view in model.views_ if view.weight > 0]
     assert len(used) > 1
-    assert used[0] > min(used)
-    held_out = log_loss(y[5_500:], model.predict_proba(X[5_500:]))
-    assert held_out < min(used) + 0.01
+    assert log_loss(y[5_500:], model.predict_proba(X[5_500:])) < min(used)
 
 
 def test_a_refit_forgets_the_pool():
