@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple
@@ -102,12 +103,14 @@ def forest_trees(
     def grown(seed: int) -> tuple[Any, NDArray[Any]]:
         indices = np.random.RandomState(seed).randint(0, len(X), drawn)
         counts = np.bincount(indices, minlength=len(X)).astype(np.float64)
-        tree = clone(forest.estimator).set_params(**options | {"random_state": seed})
+        tree = copy(unfitted)
+        tree.random_state = seed
         tree.fit(X, y, counts if weight is None else counts * weight, check_input=False)
         return tree, indices
 
     count, drawn = forest.n_estimators, forest.max_samples or len(X)
     options = {name: getattr(forest, name) for name in forest.estimator_params}
+    unfitted = clone(forest.estimator).set_params(**options)
     random = np.random.RandomState(forest.random_state)
     seeds = [random.randint(np.iinfo(np.int32).max) for _ in range(count)]
     step = max(4 * effective_n_jobs(forest.n_jobs), _DRAWN_AT_ONCE // drawn)
