@@ -16,11 +16,11 @@
 // lose the distances between near rows. Threads: over blocks of 128 rows; results are bit-for-bit
 // identical for any number of threads. Cost for a class of n_c rows with more than 64 columns:
 // n_c^2 d flops for distances, n_c^2 / 2 exponentials, 2 n_c^2 d flops for A X, and 2 n d^2 flops
-// for each sum.
-// Its A is stored; at most 32 MiB of such matrices are stored at a time. For classes of more than
-// 2,048 rows, and with at most 64 columns, only a block of A for each thread is stored: 3 n_c^2 d
-// flops for distances, n_c^2 d for A X, and 4 n d^2 for each sum. Further memory: 3 n d numbers for
-// copies of the rows and L X, 40 n for degrees, and k for each row of the block of a thread.
+// for each sum. The matrices A of classes are stored, at most 32 MiB of them at a time. For classes
+// of more than 2,048 rows, and with at most 64 columns, only a block of A for each thread is stored:
+// 3 n_c^2 d flops for distances, n_c^2 d for A X, and 4 n d^2 for each sum. Further memory: 3 n d
+// numbers for copies of the rows and L X, 40 n for degrees, and k for each row of the block of a
+// thread.
 #pragma once
 
 #include "eigenfeat/status.hpp"

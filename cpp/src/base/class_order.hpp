@@ -1,4 +1,4 @@
-// Private to moments: the rows of a batch (dense or CSR) sorted by class, and divided into segments.
+// Private to the core: the rows of a batch (dense or CSR) sorted by class, and divided into segments.
 #pragma once
 
 #include <cmath>

@@ -5,7 +5,7 @@
 
 namespace eigenfeat {
 
-// n numbers of T, rounded up to whole cache lines.
+// n rounded up to a multiple of the numbers of type T in a cache line.
 template <class T>
 index_t whole_lines(index_t n) {
   return (n + kLane<T> - 1) / kLane<T> * kLane<T>;

@@ -15,17 +15,17 @@ template <class T>
 using Integer = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
 template <class T>
-struct Places;
+struct LaneNumbers;
 template <>
-struct Places<float> {
+struct LaneNumbers<float> {
   std::int32_t numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 };
 template <>
-struct Places<double> {
+struct LaneNumbers<double> {
   std::int64_t numbers[8] = {0, 1, 2, 3, 4, 5, 6, 7};
 };
 template <class T>
-constexpr Places<T> kPlaces{};
+constexpr LaneNumbers<T> kLaneNumbers{};
 
 // Only sums, in a fixed order: results are identical for all tiers.
 template <class T>
@@ -83,7 +83,7 @@ EIGENFEAT_INLINE void count_above(const T* values, index_t first, index_t last, 
   }
   if (t < last) {
     Integers<T> place;
-    __builtin_memcpy(&place, kPlaces<T>.numbers, sizeof place);
+    __builtin_memcpy(&place, kLaneNumbers<T>.numbers, sizeof place);
     const Integers<T> inside = place < static_cast<Integer<T>>(last - t);
     const Vec<T> x = load(values + t);
     for (index_t k = 0; k < kCount; ++k) above[k] += (x > limits[k]) & inside;
@@ -113,7 +113,7 @@ void compete(const T* values, index_t apart, index_t first, index_t from, index_
              index_t* counts) {
   constexpr index_t kLine = kWidth<T> * kPerLine;
   Integers<T> place;
-  __builtin_memcpy(&place, kPlaces<T>.numbers, sizeof place);
+  __builtin_memcpy(&place, kLaneNumbers<T>.numbers, sizeof place);
   for (index_t part = 0; part < kLine; part += kWidth<T>) {
     Vec<T> sum[kRivals];
     for (index_t k = 0; k < kRivals; ++k) sum[k] = load(sums + k * kLine + part);

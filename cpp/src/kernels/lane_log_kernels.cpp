@@ -56,7 +56,7 @@ struct LaneLogs {
   static EIGENFEAT_INLINE index_t stride_of(index_t n) { return n | 1; }
 
   // Rows [i, i + R) of the trailing matrix from column `first` on, below and on the diagonal:
-  // applies the update A -= v w^T + w v^T of the last step, and adds the updated entries to the
+  // applies the update A -= v w^T + w v^T of the previous step, and adds the updated entries to the
   // products p = A u of this step.
   template <index_t R>
   static EIGENFEAT_INLINE void update_rows(const Matrix& a, index_t i, index_t first,
@@ -95,13 +95,13 @@ struct LaneLogs {
 
   // A = Q T Q^T by Householder reflections H = I - beta u u^T from the first column on. u is stored
   // below the diagonal of its column, beta in `betas`. The pass of a step applies the update of the
-  // last step.
+  // previous step.
   static void reduce(double* matrix, index_t n, double* d, double* e, double* betas, double* work) {
     const Matrix a{matrix, stride_of(n)};
     double *v = work, *w = v + n * kLanes, *u = w + n * kLanes, *p = u + n * kLanes;
     for (index_t i = 0; i < n * kLanes; ++i) v[i] = w[i] = 0.0;
     for (index_t k = 0; k + 1 < n; ++k) {
-      // column k after the last update
+      // column k after the update of the previous step
       const V vk = get(v + k * kLanes), wk = get(w + k * kLanes);
       V squares = V{};
       for (index_t i = k; i < n; ++i) {
@@ -157,7 +157,7 @@ struct LaneLogs {
     V v[R][2], w[R][2], u[R][2], sum[R][2];
   };
 
-  // Columns [begin, end) of such rows: applies the updates of the reflections `last`, and adds the
+  // Columns [begin, end) of these rows: applies the updates of the reflections `last`, and adds the
   // updated entries to the products p = A u of both reflections `next`. Before the first entry of
   // u, only w is used.
   template <index_t R, bool inside>
@@ -236,7 +236,7 @@ struct LaneLogs {
   }
 
   // out <- Q out Q^T with the reflections below the diagonal of `a`, from the last one on, two for
-  // each pass. A pass applies the update of the last pair; the last pass has no reflections of its
+  // each pass. A pass applies the update of the previous pair; the last pass has no reflections of its
   // own.
   static void rotate(const double* a, index_t n, const double* betas, double* matrix,
                      double* work) {
@@ -301,7 +301,7 @@ struct LaneLogs {
     V entry = V{}, trace = V{}, ratio = V{};
     for (index_t i = n - 1; i >= 0; --i) {
       const V inverse = get(work + i * kLanes);
-      ratio = get(e + i * kLanes) * inverse;  // e of the last is 0
+      ratio = get(e + i * kLanes) * inverse;  // the last entry of e is 0
       entry = inverse + ratio * ratio * entry;
       trace += entry;
     }

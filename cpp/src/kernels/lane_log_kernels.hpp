@@ -16,7 +16,8 @@ struct LaneLogKernels {
   // to all lanes; column j of w is 0 from row ends[j] on
   void (*multiply)(const double* a, index_t n, index_t m, const double* w, const index_t* ends,
                    index_t columns, double* out);
-  // out (n, n, lanes), lower triangle <- a^T w, a (m, n, lanes), w (m, n) likewise
+  // out (n, n, lanes), lower triangle <- a^T w for a (m, n, lanes), and w (m, n) with `ends` as in
+  // `multiply`
   void (*project)(const double* a, const double* w, const index_t* ends, index_t n, double* out);
   // a (n, n, lanes), lower triangle, A = Q T Q^T: d <- diagonal of T; e <- off-diagonal entries of
   // T, the last one 0; a <- reflections of Q, with their betas; work (4 n, lanes)

@@ -1,4 +1,4 @@
-// Private to moments: the loops over rows before the rank-k updates.
+// Private to the core: the loops over rows before the rank-k updates.
 #pragma once
 
 #include "kernels/family.hpp"

@@ -80,7 +80,8 @@ constexpr index_t kMaxTailProducts = 12;
 constexpr index_t kMinTailRows = 48;  // with fewer, packing the tail takes longer than it saves
 // Rows of scores: a multiple of the outputs of every panel.
 constexpr index_t kRowsAtOnce = kRegisters == 32 ? 24 : 12;
-constexpr index_t kAtOnceBytes = 192;   // columns of products in bytes: a multiple of those outputs
+// Bytes of columns of products: a multiple of the outputs of every panel.
+constexpr index_t kAtOnceBytes = 192;
 constexpr index_t kPackedBytes = 4096;  // bytes of a packed column
 
 template <class T>

@@ -138,7 +138,7 @@ void tridiagonalise(double* a, index_t d, double* diagonal, double* off, double*
   fill(scratch, 0, 4 * order, 0.0);
   for (index_t i = 0; i < d; ++i) at.next[i] = a[i];
   for (index_t k = 0;; ++k) {
-    // `next` is column k after the last update.
+    // `next` is column k after the previous update.
     diagonal[k] = at.next[k];
     if (k + 1 == d) return;
     at.next[k] = 0.0;

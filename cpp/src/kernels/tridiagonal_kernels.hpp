@@ -32,7 +32,7 @@ struct TridiagonalKernels {
                       const double* shifts, index_t n_shifts, double* below);
 
   // P L U = T - shift by Gaussian elimination with partial pivoting, for a line of shifts. Pivots
-  // smaller than `least` are replaced by it. factors: d kFactorLines lines.
+  // smaller than `least` are replaced by `least`. factors: d kFactorLines lines.
   void (*factorise)(const double* diagonal, const double* off, index_t d, double least,
                     const double* shifts, double* factors);
   // x (d lines) <- U^-1 x or, if `all`, (P L U)^-1 x, each lane scaled to length 1.

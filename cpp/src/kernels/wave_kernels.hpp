@@ -1,4 +1,4 @@
-// Private to the expansion: half waves of one row of projections.
+// Private to the core: half waves of one row of projections.
 #pragma once
 
 #include "eigenfeat/expansion.hpp"

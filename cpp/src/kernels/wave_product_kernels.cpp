@@ -9,7 +9,7 @@ constexpr index_t kPowers = 3;
 // Numbers of rows of scores, and of columns of the narrow matrix, whose sums stay in registers.
 constexpr index_t kAtOnce = kRegisters == 32 ? 4 : kFused ? 3 : 2;
 constexpr index_t kColumns = kRegisters == 32 || !kFused ? 5 : 4;
-constexpr index_t kProductColumns = kRegisters == 32 ? 5 : 4;  // with three sums each
+constexpr index_t kProductColumns = kRegisters == 32 ? 5 : 4;  // each has three sums
 // Number of vectors of directions whose coefficients stay in the first-level cache.
 constexpr index_t kInCache = 4 * kPerLine;
 

@@ -64,7 +64,7 @@ inline void check_gram(index_t size, index_t p) {
 
 inline void check_solve(const Metric& metric, MatrixView<const double> b, MatrixView<double> out) {
   const index_t p = metric.order();
-  require(metric.positive(), "metric", "a positive definite one", "one that is not");
+  require(metric.positive(), "metric", "a positive definite matrix", "a nonpositive pivot");
   require(b.rows == p && b.is_row_major(), "b", std::to_string(p) + " rows",
           std::to_string(b.rows));
   require(out.rows == p && out.cols == b.cols && out.is_row_major(), "out",

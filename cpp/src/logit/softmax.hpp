@@ -1,4 +1,4 @@
-// Private to the logit: softmax of logits.
+// Private to the core: softmax of logits.
 #pragma once
 
 #include "eigenfeat/logit.hpp"
@@ -9,7 +9,7 @@ namespace eigenfeat {
 // returns the sums of the terms. z is row-major. Null weights mean ones.
 //
 // The loss of a sample, log(sum exp(z - top)) + top - z_label, is accurate to a few ulps of its
-// terms. If it is small, it is log1p of the share of the other classes, so that it keeps its digits.
+// terms. A small loss is log1p of the share of the other classes, which keeps its digits.
 template <class T>
 LogitTerms softmax_residuals(MatrixView<T> z, const std::int32_t* labels, const double* weights,
                              double energy_weight);

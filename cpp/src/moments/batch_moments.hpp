@@ -27,8 +27,8 @@ struct ClassTarget {
 };
 
 inline constexpr index_t kChunkRows = 128;  // rows that a task reads
-inline constexpr index_t kPanelBytes = index_t{1}
-                                       << 22;  // a centred panel; about the cache of a core
+// Bytes of a centred panel: about the cache of a core.
+inline constexpr index_t kPanelBytes = index_t{1} << 22;
 inline constexpr index_t kMaxTile = 800;
 
 // Divides d columns into tiles of equal size, at most kMaxTile columns.

@@ -177,7 +177,7 @@ void check(const AffinityRows& rows, MatrixView<const double> laplacian,
   for (index_t i = 0; i < rows.rows.rows; ++i) {
     if (!std::isfinite(kernels<DistanceKernels<double>>().squared_norm(rows.rows.row(i), d)))
       refuse("X", "samples whose squares do not overflow",
-             "some that do in row " + std::to_string(i));
+             "an overflow in row " + std::to_string(i));
   }
 }
 

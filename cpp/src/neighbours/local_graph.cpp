@@ -11,13 +11,15 @@ namespace eigenfeat {
 namespace {
 
 constexpr index_t kWaveBytes = index_t{1} << 26;  // bytes of L X in memory at a time
-constexpr index_t kPiece = 64;    // columns of a task; those of a class fit the cache
+constexpr index_t kPiece = 64;    // columns of a task; in these, the rows of a class fit the cache
 constexpr index_t kPanel = 2048;  // rows of a product
 
 template <class T>
 struct Wave {
   index_t first = 0, width = 0;  // columns
-  MatrixView<T> own, spread;  // (queries, width), (references, width); one array if these are equal
+  // own: (queries, width); spread: (references, width). If the queries are the references, both views
+  // are of one array.
+  MatrixView<T> own, spread;
 };
 
 template <class T>

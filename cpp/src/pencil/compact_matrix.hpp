@@ -1,8 +1,8 @@
 // Private to the pencils: a symmetric matrix without zero rows and columns.
 //
 // A column of the data that is zero in all samples of a class (a pixel at the edge of an image, a
-// word) gives a zero row and column of the moments of the class. The cost of a product falls with
-// the square of the share of the other rows.
+// word) gives a zero row and column of the moments of the class. The cost of a product is
+// proportional to the square of the share of nonzero rows.
 #pragma once
 
 #include <algorithm>

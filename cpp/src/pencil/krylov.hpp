@@ -17,9 +17,10 @@
 //
 // If the multiplicity of an eigenvalue exceeds the width of the block, the space has only as many
 // of its eigenvectors as the block has columns; the others are orthogonal to the space, and no
-// residual shows that they are missing. Therefore, if as many requested eigenvalues are equal
-// within the tolerance, the search continues from a random block until the eigenvalues no longer
-// change.
+// residual shows that they are missing. Therefore, if at least as many requested eigenvalues as the
+// block has columns are equal within the tolerance, the search continues from a random block until
+// the eigenvalues no longer change.
+//
 // Cost: 4 d^2 flops for M times a column, 4 d m for the orthogonalisation of a column against m
 // columns.
 #pragma once

@@ -73,8 +73,8 @@ class LogRule {
 
  private:
   static constexpr double kDigits = 2.0;  // digits beyond rounding, for the factor of rho^-2m
-  static constexpr double kStepsOfReach = 8.0,
-                          kSlack = 1.02;  // slack for extremes with errors of 1%
+  static constexpr double kStepsOfReach = 8.0;
+  static constexpr double kSlack = 1.02;  // covers extremes with errors of 1%
   static constexpr int kMaxPower = 8, kNewtonSteps = 4;
   static constexpr int kMaxSteps = 145;  // 0.5 log(1 / eps) = 18.02
 

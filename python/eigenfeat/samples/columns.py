@@ -97,7 +97,7 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def has_categories(X: Any) -> bool:
-    """Whether a table has columns that are not of numbers: text, categories, dates or objects."""
+    """Whether a table has columns of text, categories, dates or other objects than numbers."""
     return is_table(X) and any(_is_encoded(_Column(X[name], name)) for name in _names(X))
 
 
@@ -286,7 +286,7 @@ class TableColumns:
     def refuse(self, got: str, name: str = "X") -> NoReturn:
         """Raise ValueError for samples that are no table; the message lists the columns.
 
-        Messages call the samples `name`, and say what they are: `got`.
+        In the message, `name` is the name of the samples, and `got` describes them.
         """
         shown = ", ".join(map(repr, self.names_[:_MAX_LISTED]))
         more = ", ..." if len(self.names_) > _MAX_LISTED else ""

@@ -17,8 +17,9 @@ def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[
 
     X is an array (n, times) or (n, channels, times), MNE's Epochs, or a list or array of objects
     with n arrays (channels, times_i) or (times_i,). Any number of channels is allowed if
-    `n_channels` is None. Shorter series are padded with zeros. NaN becomes the last known value of
-    its channel; a series ends where all later values are NaN in all channels.
+    `n_channels` is None. Shorter series are padded with zeros. NaN becomes its channel's last known
+    value before it, or else the first known value; a series ends where all later values are NaN in
+    all channels.
     """
     parts = mne_epochs(X)
     X = np.concatenate([part.get_data() for part in parts]) if parts else listed(X)
@@ -47,7 +48,7 @@ def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[
 
 
 def _completed(series: Floats, lengths: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
-    """Replace NaN by the channel's last known value, or before it by the channel's first one.
+    """Replace NaN by its channel's last known value before it, or else by the first known value.
 
     A series ends where all of its later values are NaN in all channels.
     """
@@ -58,7 +59,7 @@ def _completed(series: Floats, lengths: NDArray[np.int64]) -> tuple[Floats, NDAr
     if len(empty):
         row, channel = empty[0]
         raise ValueError(
-            f"X: expected values in each channel, got NaN alone in series {row}, channel {channel}"
+            f"X: expected values in each channel, got only NaN in series {row}, channel {channel}"
         )
     lengths = times - np.asarray(known.any(axis=1))[:, ::-1].argmax(axis=1)
     last = np.maximum.accumulate(np.where(known, clock, -1), axis=2)
@@ -94,7 +95,7 @@ def _padded(X: Any) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def shortened(series: Floats, lengths: NDArray[np.int64]) -> Floats | list[Floats]:
-    """Series without the zeros that follow shorter ones: a list, or the array of series."""
+    """The series without padding: a list, or the array itself if all lengths are equal."""
     if (lengths == series.shape[2]).all():
         return series
     return [one[:, :end] for one, end in zip(series, lengths.tolist(), strict=True)]

@@ -67,7 +67,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
     _own_view: ClassVar[type[EstimatorView]]  # view of the user's estimators
     _kind: ClassVar[str]  # description, in messages, of the estimators that may be views
     _measure: ClassVar[str]  # name of the score
-    # Largest numbers of samples, ascending, and their numbers of folds.
+    # Pairs of a number of samples and the number of folds for up to as many samples, ascending.
     _folds: ClassVar[Sequence[tuple[int, int]]]
 
     statistics_: TableStatistics
@@ -245,7 +245,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
             if weight > 0:
                 found[name] = replace(found[name], weight=weight, note="")
                 self._log(f"view {name}: weight {weight:.2f}")
-            else:  # it may have been fitted beside a view that left the pool
+            else:  # the view may be fitted, if its weight was positive before another one failed
                 found[name] = replace(found[name], model=None)
 
     def _fitted(self, tried: PooledView, view: View, samples: Samples) -> PooledView:

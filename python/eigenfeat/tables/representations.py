@@ -62,10 +62,10 @@ _SPREAD = 64.0  # deviation of a constant column, in rounding errors of its larg
 
 
 class Bins(NamedTuple):
-    """Bins of a group of columns, which are the first column's between `edges`.
+    """Bins of the columns of a group (see `TableStatistics.groups`).
 
-    Indicators of categories have a bin each, and a bin for samples of no category. The indicator
-    of gaps is the last bin of a column of numbers.
+    Numbers have bins between `edges`, and their gaps have the last bin. Indicators of categories
+    have a bin each, and one more bin for samples of no category.
     """
 
     size: int  # number of bins
@@ -259,9 +259,9 @@ class TableStatistics(OmitsCaches):
         return f"more than {_MAX_SPLINES:,} features" if many else ""
 
     def edges(self, count: int) -> list[_Array]:
-        """Edges of `count` bins of each numeric column, or of fewer where it has ties.
+        """Edges, between values of samples, of each numeric column.
 
-        They lie between values of samples.
+        There are `count` bins, or fewer where a column has ties.
         """
         step = (_GRID - 1) // count
         high, low = self.quantiles[step:-1:step], self.below[step:-1:step]
@@ -299,7 +299,7 @@ class TableStatistics(OmitsCaches):
     def ranked_quantiles(self) -> tuple[_Array, _Array]:
         """Quantiles of the ranked columns and their values of the distribution function.
 
-        Both (columns, Q). Equal quantiles have the mean of their probabilities.
+        Both have shape (columns, Q). Equal quantiles have the mean of their probabilities.
         """
         quantiles = np.ascontiguousarray(self.quantiles[:, self.ranked].T)
         shares = np.empty(quantiles.shape)
@@ -336,7 +336,7 @@ class TableStatistics(OmitsCaches):
 
     @cached_property
     def flat_bin_edges(self) -> tuple[NDArray[np.intp], _Array, NDArray[np.intp]]:
-        """First columns of the groups, the edges of all groups, and the first edge of each."""
+        """First columns of the groups, edges of all groups, and the first edge of each group."""
         columns = np.array([one.columns[0] for one in self.bins], dtype=np.intp)
         return columns, *_side_by_side([one.edges for one in self.bins])
 
@@ -504,7 +504,7 @@ class Table:
 
     @cached_property
     def bins(self) -> NDArray[np.int32]:
-        """The bin (n, G) of each group of columns; a gap has the last one."""
+        """The bin (n, G) of each group of columns; gaps of numbers are in the last bin."""
         stat = self.statistics
         bins = core.column_bins(self.X, *stat.flat_bin_edges, resolve(self.n_threads))
         out: NDArray[np.int32] = bins.astype(np.int32)

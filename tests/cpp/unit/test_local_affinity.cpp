@@ -197,6 +197,6 @@ TEST_CASE("errors of affinity sums name the argument") {
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 1e200}) {
     p.x(7, 1) = bad;
     CHECK(message(p) ==
-          "X: expected samples whose squares do not overflow, got some that do in row 7");
+          "X: expected samples whose squares do not overflow, got an overflow in row 7");
   }
 }

@@ -36,7 +36,7 @@ NAMED = pd.DataFrame(X, columns=["a", "b", "c", "d"])
 
 BAD = {
     "NaN": lambda: (with_value(np.nan), Y),
-    "NaN alone": lambda: (np.full_like(WIDE, np.nan), Y),
+    "only NaN": lambda: (np.full_like(WIDE, np.nan), Y),
     "infinity": lambda: (with_value(np.inf), Y),
     "NaN in wide rows": lambda: (np.where(WIDE[-1, -1] == WIDE, np.nan, WIDE), Y),
     "no rows": lambda: (X[:0], Y[:0]),

@@ -409,7 +409,7 @@ def bad(rng):
     return {
         "one dimension": (X[0], y, "X: expected series of shape"),
         "hole": (hole, y, "X: expected finite numbers, got inf in series 2, channel 0, sample 7"),
-        "gone": (gone, y, "X: expected values in each channel, got NaN alone in series 3"),
+        "gone": (gone, y, "X: expected values in each channel, got only NaN in series 3"),
         "text": ([["a", "b"]] * 12, y, "X: expected an array of real numbers"),
         "channels": (
             [np.ones((2, 9)), np.ones((3, 8))],
