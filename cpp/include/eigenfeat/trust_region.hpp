@@ -23,10 +23,10 @@
 // minus the dual bound, are within (64 + 2 d) eps of their terms, and x is in the ball. A dense item
 // whose solution by the tridiagonal matrix has not converged is solved by eigenvectors.
 //
-// Certified sign: with P(mu) = sum_i g_i^2 / (a_i + mu) + mu r^2, every such mu proves q >= c -
-// P(mu), and every point of the ball gives an upper bound of the minimum. P is a sum of nonnegative
-// terms, so that rounding changes it by a factor of 1 +- (d + 64) eps. A verdict is given only if
-// it holds for all such changes, so that it is right for the original numbers. One pass without
+// Certified sign: with P(mu) = sum_i g_i^2 / (a_i + mu) + mu r^2, every mu >= max(0, -a_min) proves
+// q >= c - P(mu), and every point of the ball gives an upper bound of the minimum. P is a sum of
+// nonnegative terms, so that rounding changes it by a factor of 1 +- (d + 64) eps. A verdict is given
+// only if it holds for all such factors, so that it is right for the original numbers. One pass without
 // divisions decides most items, and two or three Newton steps nearly all others; if both bounds are
 // zero to rounding, the item is undecided. For a dense matrix, both bounds use the minimiser and
 // its multiplier with A itself (regions/ball_bounds.hpp), and a worst-case bound of the rounding in

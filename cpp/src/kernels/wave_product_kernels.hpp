@@ -32,7 +32,7 @@ struct WaveProductKernels {
   // g += Phi^T residuals (rows, width)
   void (*products)(const WaveTile<T>& tile, const T* residuals, index_t k, index_t width, T* g);
   // sum, square (6 F) += weight wave, weight wave^2, in double, in the order of the features.
-  // weights: one for each row, or null for ones.
+  // weights: one for each row, or null for weights of 1.
   void (*squares)(const WaveTile<T>& tile, index_t n_directions, const double* weights, double* sum,
                   double* square);
 };

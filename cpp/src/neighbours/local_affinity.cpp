@@ -167,7 +167,7 @@ void check(const AffinityRows& rows, MatrixView<const double> laplacian,
           "numbers that sum to the samples of X, " + std::to_string(rows.rows.rows),
           std::to_string(total));
   require(laplacian.cols == rows.counts.size, "laplacian",
-          std::to_string(rows.counts.size) + " columns, one a class",
+          std::to_string(rows.counts.size) + " columns, one per class",
           std::to_string(laplacian.cols));
   require(plain.rows == laplacian.rows && plain.cols == laplacian.cols, "plain",
           "the shape of laplacian, " + shape_text(laplacian.rows, laplacian.cols),

@@ -6,9 +6,9 @@
 // These are the steps of LAPACK's syevx, vectorised: the reduction in one pass for each column,
 // multisection of all requested eigenvalues together, and inverse iteration for eight eigenvalues
 // at a time. Computed in double for either type. Vectors of eigenvalues closer than a tenth of
-// ||A|| are orthogonalised; others are orthogonal to ten times rounding, because the angle between
-// a computed vector and its eigenspace is at most the residual over the gap (Parlett, The symmetric
-// eigenvalue problem, theorem 11.7.1).
+// ||A|| are orthogonalised; other vectors are orthogonal up to ten times the rounding error,
+// because the angle between a computed vector and its eigenspace is at most the residual over the gap
+// (Parlett, The symmetric eigenvalue problem, theorem 11.7.1).
 //
 // Cost: 4/3 d^3 flops for T, and for each pair 2 d^2 and some hundreds of d flops.
 #pragma once

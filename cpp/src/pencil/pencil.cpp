@@ -104,8 +104,8 @@ struct SolverCosts {
   // krylov: columns_m m + columns_1 columns, each column_d2 d^2 + column_d d, and the factor,
   // factor_d3 d^3 + factor_d2 d^2, shared by the items of a denominator. A column is the cost of a
   // product with a vector, including orthogonalisation; narrow blocks need fewer columns, many
-  // vectors need more.
-  // The number that a pencil needs depends on its spectrum, which is unknown.
+  // vectors need more. The number of columns that a pencil needs depends on its spectrum, which is
+  // unknown.
   double columns_m = 0, columns_1 = 0, column_d2 = 0, column_d = 0, factor_d3 = 0, factor_d2 = 0;
 };
 

@@ -241,7 +241,7 @@ double ItemSolver<T>::finish(const PencilOptions& options, index_t count, ItemRe
   std::stable_sort(order.begin(), order.end(),
                    [&](index_t a, index_t b) { return lambda[a] > lambda[b]; });
   // Residuals of tiny eigenvalues are relative to the largest eigenvalue, because no solver has
-  // residuals below rounding errors, which include those of A v if A is much larger than its
+  // residuals below rounding errors, which include the errors of A v if A is much larger than its
   // largest eigenvalue suggests.
   const double rounding =
       std::sqrt(static_cast<double>(d)) * static_cast<double>(std::numeric_limits<T>::epsilon());

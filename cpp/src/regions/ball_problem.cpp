@@ -17,7 +17,7 @@ void check(const BallProblem& problem) {
   require(d > 0, "g", "at least one column", "none");
   require(problem.curvatures.cols == d &&
               (problem.curvatures.rows == lines * n || problem.curvatures.rows == lines),
-          "A", "one quadratic, or one an item, of " + std::to_string(d) + " variables",
+          "A", "one quadratic, or one per item, of " + std::to_string(d) + " variables",
           std::to_string(problem.curvatures.rows) + " rows of " +
               std::to_string(problem.curvatures.cols));
   require(problem.radii.size == n, "radius", std::to_string(n) + " entries",

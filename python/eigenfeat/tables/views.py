@@ -91,11 +91,11 @@ class Samples:
 
     @property
     def weight(self) -> _Array | None:
-        """Positive weights, or None for equal ones."""
+        """Positive weights, or None for equal weights."""
         return self.rows.block.weight
 
     def weight_of(self, indices: Codes | slice) -> _Array | None:
-        """Weights of the samples of these indices, or None for equal ones."""
+        """Weights of the samples `indices`, or None for equal weights."""
         return None if self.weight is None else self.weight[indices]
 
     @property
@@ -155,7 +155,7 @@ class Samples:
         return self.table.statistics.levels_by(self.table.X, outputs, self.weight)
 
     def sized(self, options: Sequence[tuple[float, _Option]]) -> _Option:
-        """The option for the size of the fit; each is given with the largest size."""
+        """The option for the size of the fit, from pairs of a largest size and an option."""
         return next(found for most, found in options if self.size <= most)
 
 
@@ -294,7 +294,7 @@ class BoostingView(TreesView):
         return np.concatenate([own, by_order])
 
     def unfitted(self, samples: Samples) -> list[tuple[Any, NDArray[Any]]]:
-        """Boosting of scikit-learn's, not fitted, each with its targets."""
+        """Boosting models of scikit-learn, not fitted, each with its targets."""
         raise NotImplementedError
 
     def joined(

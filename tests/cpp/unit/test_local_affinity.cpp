@@ -188,7 +188,7 @@ TEST_CASE("errors of affinity sums name the argument") {
   p.counts = {10, -1};
   CHECK(message(p) == "counts: expected numbers >= 0 that sum to the samples of X, 9, got 10");
   p.counts = {9};
-  CHECK(message(p) == "laplacian: expected 1 columns, one a class, got 2");
+  CHECK(message(p) == "laplacian: expected 1 columns, one per class, got 2");
   p.counts = {4, 5};
   p.plain = Matrix<double>(1, 2);
   CHECK(message(p) == "plain: expected the shape of laplacian, (2, 2), got (1, 2)");
