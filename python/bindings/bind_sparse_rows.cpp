@@ -33,7 +33,7 @@ void check(const Array<T>& data, const Indices& indices, const Starts& indptr, i
   compact_rows(data, indices, indptr, n_columns);
 }
 
-// Multiplies the rows by `width` columns of V, from v_first on, into those of out from out_first on.
+// Multiplies the rows by `width` columns of V, from v_first on, into columns of out, from out_first on.
 template <class T, class S>
 void multiply(const Array<T>& data, const Indices& indices, const Starts& indptr, index_t n_columns,
               const Array<S>& V, index_t v_first, Array<S>& out, index_t out_first, index_t width,

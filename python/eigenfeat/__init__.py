@@ -7,7 +7,7 @@ _lazy, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name):
-    if name == "_core":  # before all that needs it
+    if name == "_core":  # the compiled core
         from eigenfeat._base.core import core
 
         return core

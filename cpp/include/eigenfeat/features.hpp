@@ -12,7 +12,7 @@
 //   gradient   G = Phi^T R                 (p, k)
 //   sums       sum_i w_i phi_i, sum_i w_i phi_i^2
 //
-// For k up to 64, kernels compute products and read each feature once; for larger k, gemm does. T
+// For k up to 64, kernels compute products and read each feature once; for larger k, gemm computes them. T
 // is the type of the features and of the arithmetic within a tile; sums across tiles are double.
 // Tiles and groups of tiles depend on n, p and k alone, and groups are merged in order: results are
 // bit-for-bit identical for any number of threads. Cost of a product: 2 n p k flops and, with an

@@ -1,6 +1,5 @@
 // Private to trust_region: the minimum of x^T A x + 2 g^T x over a ball for one dense A, by a
-// tridiagonal matrix.
-// See trust_region.hpp.
+// tridiagonal matrix (see trust_region.hpp).
 #pragma once
 
 #include "eigenfeat/lapack.hpp"

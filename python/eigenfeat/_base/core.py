@@ -1,6 +1,7 @@
 """Loads the compiled core, and the BLAS that it needs.
 
-The package's ``__getattr__`` calls `load_core` at the first use of ``eigenfeat._core``.
+The import of this module loads the core. The package's ``__getattr__`` imports this module at the
+first use of ``eigenfeat._core``.
 
 The core expects ``scipy_openblas32`` in the folder that contains this package. If pip has installed
 it elsewhere (``--user``, ``--target``, virtual environments with system packages), it is loaded by

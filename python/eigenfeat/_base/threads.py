@@ -54,8 +54,8 @@ def resolve(n_threads: int | None) -> int:
 def count_cores() -> int:
     """Let joblib count the physical cores, once per process, before scikit-learn does.
 
-    joblib starts a program for that. If this fails, it uses the logical cores, with a warning and a
-    traceback on stderr, both of which are suppressed here.
+    joblib starts a program to count them. If the program fails, joblib uses the logical cores, with
+    a warning and a traceback on stderr, both of which are suppressed here.
     """
     with warnings.catch_warnings(), redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
@@ -66,9 +66,9 @@ def count_cores() -> int:
 def one_blas_thread() -> Iterator[None]:
     """Keep every BLAS library of this process at one thread while the block runs.
 
-    The last bits of BLAS results depend on the number of threads. This number belongs to the
-    process: the first block to begin saves it, and the last block to end restores it, in any
-    thread.
+    The last bits of BLAS results depend on the number of threads. This number is common to the
+    process: the first block to begin saves the number, and the last block to end restores it, in
+    any thread.
     """
     _blas.enter()
     try:

@@ -416,7 +416,7 @@ def plain_rows(X: Any, name: str = "X", *, missing: bool = False) -> Any:
     if isinstance(X, dict):
         raise TypeError(
             f"{name}: expected an array or a data frame, got dict; "
-            f"pandas.DataFrame({name}) makes one"
+            f"pandas.DataFrame({name}) makes a data frame"
         )
     if isinstance(X, (list, tuple)) and any(isinstance(row, np.ma.MaskedArray) for row in X):
         try:

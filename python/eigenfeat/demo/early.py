@@ -30,8 +30,8 @@ BAR = 24  # characters of the bar of tau 1
 def signals(n: int, rng: np.random.Generator) -> tuple[Array, Labels]:
     """Return n noisy signals (n, 60) of three classes and their class names.
 
-    All classes begin with equal means. The first class then diverges from the others, the second
-    returns, and the third oscillates with increasing frequency.
+    The means of all classes begin at 0. The first mean rises late, the second rises and falls
+    again, and the third oscillates with increasing frequency.
     """
     t = np.linspace(0.0, 1.0, LENGTH)
     shapes = np.stack(

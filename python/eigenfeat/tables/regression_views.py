@@ -2,8 +2,8 @@ r"""Views of `TableRegressor`: regressions on several representations of a table
 
 Ridge regressions predict each training sample by leave-one-out in closed form, and the forest
 predicts it by the trees that were grown without it. Other views are fitted again without each fold.
-Of features that depend on the targets, the fit to all samples chooses the penalty and the widths of
-kernels, and the fits without a fold find new directions and maps.
+For features that depend on the targets, the fit to all samples chooses the penalty and the widths
+of kernels, while each fit without a fold finds its own directions and maps.
 """
 
 from __future__ import annotations
@@ -55,10 +55,16 @@ _MAX_TUNED = 4_000  # samples that choose the sharpness and learn the map
 _TREES, _MIN_TREES = 100, 50  # of a forest
 _TREES_OF_MANY = 30  # of a forest of more than _MAX_GROWN samples
 _MAX_TRIED, _MAX_TRIES = 500, 25_000  # columns that one split and all trees try
-_BOOSTED_TREES, _MIN_BOOSTED_TREES, _MAX_SEARCHED = 200, 50, 100_000  # the last: trees x columns
+_BOOSTED_TREES, _MIN_BOOSTED_TREES = 200, 50
+_MAX_SEARCHED = 100_000  # trees of boosting times columns
 _MAX_GROWN = 20_000  # samples of one tree
-_BOOSTING = {"learning_rate": 0.15, "max_leaf_nodes": 8, "min_samples_leaf": 3, "max_bins": 64}
-_BOOSTING |= {"max_features": 0.3}
+_BOOSTING = {
+    "learning_rate": 0.15,
+    "max_leaf_nodes": 8,
+    "min_samples_leaf": 3,
+    "max_bins": 64,
+    "max_features": 0.3,
+}
 
 
 class LinearView(View):
@@ -113,13 +119,16 @@ class KernelView(LinearView):
         return self.fit_kernel(samples)(folds.held)
 
     def fit_kernel(self, samples: Samples) -> LeftOut:
-        """Choose the kernel on at most 4,000 samples, and fit to all; return as `fit_ridge`."""
+        """Choose the kernel on at most 4,000 samples, and fit to all.
+
+        Returns what `fit_ridge` returns.
+        """
         drawn = samples.drawn(_MAX_TUNED)
         left_out = self.choose_kernel(drawn, _SHARPNESS)
         return left_out if drawn is samples else self.fit_ridge(samples, common_scale=True)
 
     def choose_kernel(self, samples: Samples, tried: tuple[float, ...]) -> LeftOut:
-        """Fit the kernel that has the smallest leave-one-out error; return as `fit_ridge`."""
+        """Fit the kernel of the smallest leave-one-out error; return what `fit_ridge` returns."""
         trials = []
         for sharpness in tried:
             self.set_kernel(samples, sharpness)

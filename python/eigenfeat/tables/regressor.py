@@ -45,7 +45,7 @@ _OPTIONS: dict[str, Any] = {
 }
 _MAX_HELD = 5_000  # samples that are held out
 # bench/regression.py shows the effect of the pull and of the least weight.
-_PULL = 30.0  # of views' weights to their prior: as strong as this many samples
+_PULL = 30.0  # strength of the pull of views' weights to their prior, a number of samples
 _FEW_SAMPLES = 100  # below, the pull is stronger, and columns and predictions may reach further
 _REACH, _REACH_OF_FEW = 1.0, 2.0  # standard deviations beyond the range of the samples
 _MIN_WEIGHT = 0.01
@@ -357,10 +357,11 @@ def mixture_weights(predictions: _Array, targets: _Array, share: _Array, prior: 
     predictions : (v, n, q) array
         Out-of-fold predictions of each view.
     targets : (n, q) array
+        Standardised outputs.
     share : (n,) array
         Weights of the samples, of sum 1.
     prior : (v,) array
-        Of sum 1.
+        Prior weights of the views, of sum 1.
     """
     count = len(predictions)
     root = np.sqrt(share / targets.shape[1])[:, None]
@@ -371,7 +372,7 @@ def mixture_weights(predictions: _Array, targets: _Array, share: _Array, prior: 
     # Otherwise the pull of few samples would keep poor views beside a good one.
     prior = prior * (least / np.maximum(errors, least)) ** 2
     prior /= prior.sum()
-    inverse = float(share @ share)  # of the number of samples, for equal shares
+    inverse = float(share @ share)  # 1 / n for n samples of equal weight
     pull = np.sqrt(_PULL * max(_FEW_SAMPLES * inverse, 1.0) ** 2 * inverse * least)
     total = 1e3 * max(float(np.linalg.norm(aim)), 1e-3)  # heavy enough for a sum of 1
     matrix = np.vstack([columns, pull * np.eye(count), np.full((1, count), total)])
