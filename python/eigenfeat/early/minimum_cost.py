@@ -1,4 +1,4 @@
-"""Early decisions of least expected cost: the cost of waiting against its expected savings."""
+"""Early decisions of least expected cost: waiting has a cost, and may avoid a wrong label."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
     """Decide each series when waiting is expected to cost more than it saves.
 
     Use it where a delay has a cost. Set `delay_cost` first, then `classifier`. A series is decided
-    at the first of several times at which the expected cost of waiting is nonnegative. This
-    expectation is a regression on the classifier's probabilities, learned by backward induction on
+    at the first of several times at which waiting is not expected to save costs. The expected
+    saving is a regression on the classifier's probabilities, learned by backward induction on
     held-out series. User guide: :doc:`/guide/early_costs`.
 
     Parameters

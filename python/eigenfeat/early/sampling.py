@@ -1,4 +1,4 @@
-r"""The probability (5.1) of the final label for any classifier, by a sequential test.
+r"""The probability of the final label (Parrish 2012, 5.1) for any classifier, by a sequential test.
 
 Completions of each sample are drawn, independently given the known entries, and labelled by the
 classifier's `predict`. Up to 32 completions choose the class to test, and are not counted. The test

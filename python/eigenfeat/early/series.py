@@ -202,7 +202,8 @@ def carried(series: _Array) -> _Array:
 def series_of(X: Any, length: int = 0) -> list[_Array] | None:
     """Arrays (channels, times) if X is a list of series or a 3-D array; None for other samples.
 
-    A list of vectors of one length is a matrix of samples, unless they are shorter than `length`.
+    A list of vectors of one length is a matrix of samples, unless its vectors are shorter than
+    `length`.
     """
     refuse_nested(X)
     X = _array_of_epochs(X)

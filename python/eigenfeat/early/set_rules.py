@@ -144,7 +144,7 @@ SETS: dict[str, ConfidenceSet] = {
 
 
 class SetRule(Rule):
-    """(5.2): decide a class that dominates on a set of probability tau.
+    """Decide a class that dominates on a set of probability tau (5.2).
 
     Under a mixture the set is the union of a set for each component g, of probability t_g; by the
     law of total probability the union has at least probability sum_g p(g|z) t_g. Sets for any

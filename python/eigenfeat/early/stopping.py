@@ -73,7 +73,7 @@ class Regression:
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Regressions of the extra cost of waiting, for each time but the last."""
+    """Regressions of later costs minus the costs of deciding now, for each time but the last."""
 
     regressions: Sequence[Regression]
 
@@ -85,7 +85,8 @@ class Policy:
 def fitted_policy(probabilities: Sequence[_Array], costs: _Array) -> Policy:
     """Learn when to stop from out-of-fold probabilities, by backward induction.
 
-    Each time has probabilities (n, G); `costs` (T, n) has the costs of deciding each series then.
+    Each time has probabilities (n, G); `costs` (T, n) has the costs of deciding each series at each
+    time.
     """
     regressions: list[Regression] = []
     value = costs[-1].copy()

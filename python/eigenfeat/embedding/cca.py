@@ -29,7 +29,7 @@ class RandomizedCCA(Sketching):
 
     For centred X and Y with n rows, directions a and b maximise :math:`a^T X^T Y b / n` subject to
     :math:`a^T (X^T X / n + r_x I) a = b^T (Y^T Y / n + r_y I) b = 1`, and are orthogonal in these
-    metrics to earlier ones.
+    metrics to earlier directions.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ def check_powers(powers: object) -> list[int]:
     Raises
     ------
     ValueError
-        If it is empty, has duplicates, or has other values.
+        If `powers` is empty, has duplicates, or has other values.
     """
     try:
         values = list(powers)  # type: ignore[call-overload]
@@ -139,6 +139,7 @@ class ExpandedFeatures:
     X : (n, d) array or sparse matrix, or None
         Finite samples; None if `projections` are given and `include_input` is not.
     directions : (d, F) array
+        One direction per column.
     offset : (F,) array, optional
         Added to the projections.
     expansion : {"half_wave", "shifted", "polynomial", "none"}

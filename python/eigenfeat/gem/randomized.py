@@ -41,8 +41,8 @@ class RandomizedGEM(PairFeatures):
     Parameters
     ----------
     ridge : float > 0 or None, default=None
-        Multiple of a denominator's mean eigenvalue that is added to its diagonal. None: 0.2, of
-        the mean over min(n, d) eigenvalues for n samples of the class.
+        Multiple of a denominator's mean eigenvalue that is added to its diagonal. None: 0.2 times
+        the mean of the min(n, d) largest eigenvalues, for n samples of the class.
     n_directions : int >= 1 or "auto", default="auto"
         Maximum number of directions of a pair. "auto": 10, or fewer with more than 300 pairs.
     threshold : float or None, default=1.5

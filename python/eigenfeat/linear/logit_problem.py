@@ -565,12 +565,15 @@ class Minimum:
     Attributes
     ----------
     point : array
+        Arguments of the objective.
     objective : float
+        Value at `point`.
     gap : float
         Estimate of the objective's excess over the minimum.
     gradient_norm : float
         Norm of the gradient g in the dual of the metric, ``sqrt(g^T H^-1 g)``.
     iterations : int
+        Number of iterations.
     history : list of float
         Objective at the start and after each iteration.
     reason : {"", "converged", "precision", "stopped", "iterations"}

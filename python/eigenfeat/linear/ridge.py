@@ -78,6 +78,7 @@ def fit_ridge(
     features : callable
         Computes features (m, p) of samples from their indices or a slice of them.
     targets : (n, q) array
+        Finite targets of the samples.
     share : (n,) array
         Positive weights of the samples, of sum 1.
     common_scale : bool, default=False

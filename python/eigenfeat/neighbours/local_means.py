@@ -77,6 +77,7 @@ def local_neighbours(
         Without `queries`: samples of the same group are not neighbours of each other, as needed for
         the folds of a cross-validation.
     n_threads : int, optional
+        Number of threads, all by default.
     """
     rows, others = _dense(X, queries)
     class_codes = np.ascontiguousarray(codes, dtype=np.int32)

@@ -212,8 +212,9 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, channels, times) array-like or mne.Epochs
+            Epochs of the channels in `fit`.
         groups : (n,) array-like
-            Sessions of the epochs, new ones or known ones.
+            Session of each epoch, known from `fit` or new.
 
         Returns
         -------

@@ -302,6 +302,7 @@ class Xdawn(View):
     Attributes
     ----------
     filters : (F, channels) array
+        One spatial filter per row.
     responses : (k F, times) array
         Filtered mean responses of the classes.
     """

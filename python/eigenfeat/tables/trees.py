@@ -93,10 +93,10 @@ def forest_trees(
 ) -> Iterator[tuple[Any, NDArray[Any]]]:
     """Trees of scikit-learn's forest, with the indices of the samples each one is grown from.
 
-    Samples are drawn with equal probabilities, as by Breiman (2001), and their weights count in the
+    Samples are drawn with equal probabilities, as in Breiman (2001), and their weights count in the
     splits. scikit-learn 1.9 draws them by their weights, so that a sample of large weight would be
     in all trees and have no out-of-bag prediction. Trees are grown a few at a time, because the
-    nodes of all may take more memory than the samples.
+    nodes of all trees may take more memory than the samples.
     """
     from joblib import Parallel, delayed, effective_n_jobs
 
@@ -132,9 +132,9 @@ class Trees:
     threshold : (N,) array
         Samples whose entry in the column is at most the threshold go to the left node.
     left : (N,) array of int
-        Left node below each node; a leaf itself.
+        Left child of each node; a leaf is its own child.
     right : (N,) array of int
-        Right node below each node; a leaf itself.
+        Right child of each node; a leaf is its own child.
     values : (N, q) array
         Outputs of the leaves.
     depth : int
