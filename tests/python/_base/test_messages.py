@@ -223,7 +223,8 @@ def test_a_dict_is_no_table(name):
     estimator, more = new(name)
     columns = dict(zip("abcd", X.T, strict=False))
     text = "X: expected an array or a data frame, got dict; pandas.DataFrame(X) makes a data frame"
-    with pytest.raises(TypeError, match=f"^{re.escape(text)}$"):
+    text = f"^{re.escape(text)}$"
+    with pytest.raises(TypeError, match=text):
         estimator.fit(columns, Y, **more)
     estimator.fit(good_rows(name), Y, **more)
     method = estimator.predict if hasattr(estimator, "predict") else estimator.transform

@@ -168,8 +168,8 @@ def _missed_share(n: int, n_steps: int) -> float:
 
     From one random start, the largest Ritz value after q steps is below ``1 - eps`` times the
     largest eigenvalue with probability at most ``1.648 sqrt(n) exp(-sqrt(eps) (2 q - 1))``
-    (Kuczynski and Wozniakowski, SIAM J. Matrix Anal. Appl. 13, 1992). The result is the eps for which
-    this bound is .1; a block underestimates by more only if all its `BLOCK` starts do. Restarts
-    slow the search, so that the bound is an approximation after a restart.
+    (Kuczynski and Wozniakowski, SIAM J. Matrix Anal. Appl. 13, 1992). The result is the eps for
+    which this bound is .1; a block underestimates by more only if all its `BLOCK` starts do.
+    Restarts slow the search, so that the bound is an approximation after a restart.
     """
     return (math.log(16.48 * math.sqrt(n)) / (2 * n_steps - 1)) ** 2
