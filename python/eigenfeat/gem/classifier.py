@@ -60,7 +60,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         Parameters of the logit, as an estimator that is not fitted. None means
         ``MultinomialLogit(tol=3e-3, temperature="auto", solver="auto")``.
     depth : int >= 1, default=1
-        Number of layers; each takes the expanded projections of the layer before. The ridge of
+        Number of layers; each takes the expanded projections of the previous layer. The ridge of
         `gem` may be a list with a value for each layer. With the expansion "with_input", the logit
         also reads the input of the last layer.
     hidden_directions : int >= 1 or "auto", default="auto"
@@ -175,7 +175,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         return params
 
     def set_params(self, **params: Any) -> Any:
-        """Set parameters; to set one of a default estimator replaces None by this estimator."""
+        """Set parameters; ``gem__ridge``, for example, replaces None by `GEM()` with this ridge."""
         for part, make in self._nested.items():
             named = any(name.startswith(f"{part}__") for name in params)
             if named and params.get(part, getattr(self, part)) is None:
@@ -222,7 +222,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         samples : LabelledSamples
             Samples as `prepare` returns them.
         moments : ClassMoments, optional
-            Their moments, if they are known.
+            Moments of the samples, if they are known.
 
         Returns
         -------

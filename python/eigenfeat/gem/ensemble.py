@@ -121,7 +121,7 @@ class GEMEnsemble(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimator
         Parameters
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
-            Samples, as in :meth:`GEMClassifier.fit`; no blocks if `base` is a pipeline.
+            Samples, as in :meth:`GEMClassifier.fit`; no blocks if `estimator` is a pipeline.
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
         sample_weight : (n,) array-like, optional

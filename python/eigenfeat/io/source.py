@@ -33,8 +33,12 @@ __all__ = [
 
 Mask = npt.NDArray[np.bool_]
 _TYPES: dict[str, Any] = {"int": np.int64, "uint": np.uint64, "float": np.float64, "bool": np.bool_}
-_EXPECTED = {"int": "a whole number of 64 bits", "uint": "a whole number >= 0 of 64 bits"}
-_EXPECTED |= {"float": "a number", "bool": "true or false"}
+_EXPECTED = {
+    "int": "a whole number of 64 bits",
+    "uint": "a whole number >= 0 of 64 bits",
+    "float": "a number",
+    "bool": "true or false",
+}
 _MAX_NAMES = 3  # names of columns in an error
 _MAX_ADVISED = 20  # columns in the advice of an error
 _MAX_LABEL_CHARACTERS = 1000  # an array of text has room for the longest text in each entry
@@ -174,7 +178,7 @@ class Source(ABC):
     path: Path
     named: bool = True  # whether the file names its columns
     names: Sequence[str]  # names of all columns
-    types: Sequence[str]  # names of their types in descriptions of files
+    types: Sequence[str]  # names of the columns' types in descriptions of files
     kinds: Sequence[str]  # "number", "bool", "text", "date" or "other"
     choice: ColumnChoice
     dtype: DType  # of the features in the file: float32 or float64
@@ -183,7 +187,7 @@ class Source(ABC):
     thousands: Collection[int] = ()  # columns of numbers with separators of thousands
     label_kind: str | None = None  # as the option `labels`, or "uint"; None without labels
     n_rows: int | None = None  # number of samples, if the file stores it
-    facts: dict[str, object]  # properties of its format, in descriptions of files
+    facts: dict[str, object]  # properties of the file's format, in descriptions of files
 
     def __init__(self, path: Path, options: Options, keys: Mapping[str, str]) -> None:
         """Open a file; `keys` maps columns to the values that the names of its folders give."""

@@ -116,10 +116,10 @@ class PCAFisher(ClassReducer):
     ----------
     components_ : (ell, d) array
         Directions, one per row, of unit variance within classes. Where the share of variance
-        within classes is below 1e-8, the direction is scaled as if it were 1e-8. The entry of
+        within classes is below 1e-8, the direction is scaled as for a share of 1e-8. The entry of
         largest magnitude is positive.
     eigenvalues_ : (ell,) array
-        Variance between classes over variance within (at least that share), descending.
+        Variance between classes over variance within (at least a share of 1e-8), descending.
     pca_components_ : int
         Principal components of the first step: min(n - k, rank of the samples), at least one.
     mean_ : (d,) array
@@ -134,8 +134,8 @@ class PCAFisher(ClassReducer):
 
     Notes
     -----
-    The directions maximise the variance between classes over *all* variance. They are the same as
-    Fisher's, but exist whether or not the scatter within classes is singular: directions without
+    The directions maximise the variance between classes over *all* variance. They equal Fisher's
+    directions, but exist whether or not the scatter within classes is singular: directions without
     variance within classes come first, ordered by the variance of the samples.
 
     References

@@ -94,7 +94,7 @@ class DiscriminativeGaussian(Iterative, Verbose, LDG):
 
     See Also
     --------
-    LDG : One eigenproblem; gives the start.
+    LDG : One eigenproblem; computes the initial directions.
     sklearn.neighbors.NeighborhoodComponentsAnalysis : Random neighbours.
 
     References

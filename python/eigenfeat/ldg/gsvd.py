@@ -23,7 +23,7 @@ class GSVDDiscriminant(WeightedReducer):
     guide: :doc:`/guide/lda`.
 
     The directions maximise the variance between classes over the variance within classes, which
-    may be zero: neither a ridge nor PCA is needed. There are at most k - 1.
+    may be zero: neither a ridge nor PCA is needed. There are at most k - 1 directions.
 
     Parameters
     ----------

@@ -134,7 +134,7 @@ class LocalFisher(ClassReducer):
         m = count_components(self.n_components, narrow.within.shape[1], reason)
         between, within = _scatters(narrow, self.n_neighbors)
         if not np.trace(within) > 0:
-            raise ValueError("X: expected samples that differ within classes, got equal ones")
+            raise ValueError("X: expected samples that differ within classes, got equal samples")
         values, V = largest_ratios(between, within, m, ridge=self.ridge, n_columns=d)
         self.eigenvalues_ = values
         V = V / rows.unit * np.sqrt(np.maximum(values, 0.0))

@@ -18,9 +18,9 @@ class MaximumMarginCriterion(WeightedReducer):
     Use it for orthonormal directions with any number of features. Tune `n_components`. User guide:
     :doc:`/guide/lda`.
 
-    They are the leading eigenvectors of ``S_b - S_w``. No matrix is inverted, so scatters may be
-    singular. This is LDG at ``gamma = 1/3`` with all samples of a class, including the sample
-    itself, in place of its neighbours: then ``V - gamma A = 2/3 n (S_w - S_b)``.
+    The directions are the leading eigenvectors of ``S_b - S_w``. No matrix is inverted, so scatters
+    may be singular. This is LDG at ``gamma = 1/3`` with all samples of a class, including the
+    sample itself, in place of its neighbours: then ``V - gamma A = 2/3 n (S_w - S_b)``.
 
     Parameters
     ----------

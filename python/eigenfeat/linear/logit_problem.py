@@ -283,8 +283,8 @@ class LogitProblem(FeaturePasses):
     def _without_spread(self, sums: _Array, squares: _Array) -> npt.NDArray[np.bool_]:
         """Mask (p,) of the features that vary by no more than rounding; see `flat`.
 
-        ValueError for features whose squares overflow, or vanish: those of all features, or of one
-        in an array.
+        ValueError if squares of features overflow, or if they vanish, for all features or, in an
+        array, for one feature.
         """
         _check_no_loss(np.flatnonzero(~np.isfinite(squares)), "overflow")
         rows, varying = self.rows, slice(self.varying)
@@ -648,9 +648,9 @@ def minimise(
     `evaluate` returns objective and gradient, `solve` ``H^-1`` times a gradient; `noise` is the
     relative rounding error of the objective, `rough` is `evaluate` in float32, for the first steps.
     The search ends when the estimated gap is at most `tolerance` times the objective, or when
-    `callback` returns True, which is called before the first iteration with `evaluate` and after
-    each one. An iteration takes one solve: ``H^-1`` of a difference of gradients is the difference
-    of the solved gradients.
+    `callback`, called with the state at the start and after each iteration, returns True. An
+    iteration takes one solve: ``H^-1`` of a difference of gradients is the difference of the solved
+    gradients.
     """
     state = _evaluated(rough or evaluate, solve, start)
     if rough is not None and not np.isfinite(state.objective):

@@ -1,7 +1,7 @@
 r"""Ridge regression with the penalty of the smallest leave-one-out error.
 
-Features are centred, and divided by their weighted standard deviations or by a common one. With
-the shares :math:`s_i` of the weights, the eigenvalues :math:`\lambda_j` of the weighted Gram
+Features are centred, and divided by their weighted standard deviations or by one number. With the
+shares :math:`s_i` of the weights, the eigenvalues :math:`\lambda_j` of the weighted Gram
 matrix, and the scores :math:`z_{ij}` of the samples on its eigenvectors, sample i has the leverage
 
 .. math:: h_i = s_i \Bigl(1 + \sum_j \frac{z_{ij}^2}{\lambda_j + \mu}\Bigr),
@@ -165,7 +165,7 @@ class _Problem(NamedTuple):
     """Second moments of standardised features and of centred targets."""
 
     centre: _Array  # (p,) means of the features
-    size: _Array  # (p,) their scales, infinite for constant features
+    size: _Array  # (p,) scales of the features, infinite for constant features
     products: _Array  # (p, q) of features and targets
     gram: _Array  # the smaller of the two weighted Gram matrices
     rows: _Array | None  # (n, p) features times roots of the weights; only if p > n

@@ -6,7 +6,7 @@ Only the means m_n of the paper's Gaussians q are free. The objective is
               + sum_n C_n max_y (margin [y != y_n] + (w_y - w_{y_n})^T m_n).
 
 For any W, `hinge_envelope` of the core computes the optimal m. Quasi-Newton steps minimise J over W
-only. Minimising exactly over m and W in turns would stop at once for separable classes:
+only. Minimising exactly over m and W alternately would stop at once for separable classes:
 samples outside the margin have no loss and do not move, and W is optimal for samples that do not
 move.
 """

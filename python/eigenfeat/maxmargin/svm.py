@@ -96,7 +96,7 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
 
     See Also
     --------
-    MaxMarginShift : Moves samples by its dual variables.
+    MaxMarginShift : Moves samples by the dual variables of this SVM.
     sklearn.svm.LinearSVC : liblinear; sparse samples.
 
     References

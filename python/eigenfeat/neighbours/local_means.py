@@ -110,7 +110,7 @@ def local_scatters(
     n_threads: int | None = None,
     method: str = "auto",
 ) -> LocalScatters:
-    """V of (3.9) and A of (3.10): `scatters_of_neighbours` of the `local_neighbours`."""
+    """V of (3.9) and A of (3.10) of samples X (n, d) and their nearest neighbours."""
     neighbours = local_neighbours(X, codes, n_classes, n_neighbors, n_threads=n_threads)
     return scatters_of_neighbours(X, codes, neighbours, n_threads=n_threads, method=method)
 
@@ -136,7 +136,7 @@ def scatters_of_neighbours(
     codes : (n,) array of int
         Class of each reference, 0 to ``n_classes - 1``.
     neighbours : (m, n_classes, n_neighbors) array of int
-        Indices from `local_neighbours`, or ``neighbours[:, :, :number]`` with the nearest of them.
+        Indices from `local_neighbours`, or ``neighbours[:, :, :number]`` for fewer neighbours.
     queries : (m, d) array, optional
         By default the references.
     query_codes : (m,) array of int, optional
@@ -146,7 +146,7 @@ def scatters_of_neighbours(
     method : {"auto", "rows", "graph"}, default="auto"
         Summation of A by rank updates, or by ``X^T (L X)`` with the sparse Laplacian of (3.25),
         whose number of products does not grow with the classes, and whose error is relative to
-        ``|X - mean| |D|`` instead of ``|D|^2``. auto: the cheaper one.
+        ``|X - mean| |D|`` instead of ``|D|^2``. auto: the cheaper method.
     """
     rows, others = _dense(X, queries)
     class_codes = np.ascontiguousarray(codes, dtype=np.int32)
@@ -240,6 +240,6 @@ def knn_correct(
 
 
 def majority(neighbours: npt.NDArray[np.integer[Any]], codes: Codes) -> Codes:
-    """Class (m,) of two of three neighbours (m, 3), or of the nearest; -1 means no neighbour."""
+    """Most frequent class (m,) of three neighbours (m, 3), or that of the nearest; -1 is none."""
     first, second, third = np.where(neighbours >= 0, codes[neighbours], -1).T
     return np.asarray(np.where((second == third) & (second >= 0), second, first))

@@ -156,7 +156,7 @@ def confusion_pairs_from(
     y_true : array-like of shape (n,)
         True labels of samples, preferably held-out samples.
     y_pred : array-like of shape (n,)
-        Their predicted labels.
+        Predicted labels of these samples.
     n_pairs : int, optional
         Number of pairs. Every class that occurs is placed in some pair first, which may take more
         pairs; the pairs confused most often, in any order, follow. Rounded up to an even number.

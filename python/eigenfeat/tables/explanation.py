@@ -171,7 +171,7 @@ def _summed(parts: _Scores, field: str, values: list[Any]) -> _Array:
 
 
 def _parts(model: Any, X: Any) -> tuple[_Scores, _Array]:
-    """Scores of all parts, and the constant (k,) that all views add up to with them."""
+    """Scores of all parts, and the constant (k,) to add to the scores of all views."""
     if isinstance(model, GEMClassifier) or hasattr(model, "alone_"):
         own = isinstance(model, GEMClassifier)
         alone = model if own else model.alone_

@@ -53,7 +53,7 @@ class ResidualSpread:
 
     @classmethod
     def fit(cls, samples: Samples, out_of_fold: _Array) -> ResidualSpread:
-        """Fit to the samples whose out-of-fold predictions (n, q) are no NaN."""
+        """Fit to the samples whose out-of-fold predictions (n, q) are not NaN."""
         known = np.flatnonzero(~np.isnan(out_of_fold).any(axis=1))
         known = known[draw_subsample(len(known), _MAX_SAMPLES, seed=samples.seed)]
         predicted, share = out_of_fold[known], samples.share[known]

@@ -25,7 +25,7 @@ from eigenfeat.moments.columns import deviations, in_any_order, signed
 
 _MAX_FULL_ORDER = 200  # below this order, all eigenpairs take less time than the smallest ones
 _N_MATRICES = 6  # (n, n) arrays in memory while a kernel is decomposed
-_MIN_HEIGHT = 1e-5  # distance of a unit column from the span of others; its square is no rounding
+_MIN_HEIGHT = 1e-5  # distance of a unit column from the span of others; its square exceeds rounding
 _MAX_ASYMMETRY = 1e-6  # of entries and negative eigenvalues of a kernel, relative to the largest
 
 
@@ -107,7 +107,8 @@ def span_of(rows: Floats) -> tuple[Basis, Floats]:
         basis = Basis(np.asfortranarray(reflectors), tau, d)
         return basis, (rows @ basis.expand(np.eye(len(spanning)))).astype(rows.dtype)
     columns = np.asfortranarray(rows.T, dtype=np.float64)
-    # Centred samples have at most rank n - 1. Usually they have it, and all but one are a basis.
+    # Centred samples have at most rank n - 1. Usually this is the rank, and all samples but one are
+    # a basis.
     (reflectors, tau), upper = linalg.qr(columns[:, :-1], mode="raw", check_finite=False)
     heights = np.abs(np.diagonal(upper))
     order = np.arange(n - 1)
@@ -174,7 +175,7 @@ def _clearly_independent(rows: Floats) -> bool:
 
 
 def _rounding(rows: Floats) -> float:
-    """Relative length below which the part of a row or column outside the others is rounding."""
+    """Relative length up to which a row or column outside the span of the others is rounding."""
     return float(
         max(100 * max(rows.shape) * np.finfo(np.float64).eps, 10 * np.finfo(rows.dtype).eps)
     )
@@ -251,7 +252,7 @@ class KernelRoot:
         selected = values > rounding * max(float(values[-1]), unit)
         if not selected.any():
             raise ValueError(
-                "X: expected samples that differ in the kernel's feature space, got equal ones"
+                "X: expected samples that differ in the kernel's feature space, got equal samples"
             )
         values, vectors = values[selected][::-1], vectors[:, selected][:, ::-1]
         roots = np.sqrt(values)

@@ -105,7 +105,7 @@ class ClassDeviations:
         """
         largest = np.maximum(np.abs(factors.means).max(), np.abs(factors.within).max())
         if largest == 0:
-            raise ValueError("X: expected samples that differ, got equal ones")
+            raise ValueError("X: expected samples that differ, got equal samples")
         if not largest < np.finfo(np.float64).max / 2:  # NaN after an overflow
             raise ValueError("X: expected magnitudes below 1e307, whose sums fit float64, got more")
         exponent = int(np.frexp(largest)[1])
@@ -205,7 +205,7 @@ class Factors(NamedTuple):
 
 
 def between_means(means: Array, counts: NDArray[Any]) -> tuple[Array, Array]:
-    """Return the mean (d,) of all samples, and class means (k, d) minus it."""
+    """Return the mean (d,) of all samples, and the class means (k, d) minus this mean."""
     mean = (counts / counts.sum()) @ means
     between = means - mean
     between[:, np.ptp(means, axis=0) == 0] = 0.0
@@ -312,5 +312,5 @@ def means_rounding(rows: ClassDeviations) -> float:
 def check_means_differ(rank: int) -> int:
     """Return a rank of the scatter between classes; ValueError if it is 0."""
     if rank == 0:
-        raise ValueError("X: expected classes with different means, got equal ones")
+        raise ValueError("X: expected classes with different means, got equal means")
     return rank

@@ -155,8 +155,9 @@ def local_qda_accuracies(problem: Problem, counts: list[int], folds: Codes) -> A
     """Return cross-validated accuracies of local QDA for ascending `counts` of neighbours.
 
     Gaussians are estimated on the samples' columns with diagonal covariances, plus 1e-4 times the
-    mean variance of the columns (1 in section 5.6.1). Priors are those of the other `folds` (n,).
-    Neighbours are found in the coordinates, which have equal distances.
+    mean variance of the columns (1 in section 5.6.1). `folds` (n,) has the fold of each sample;
+    neighbours and priors come from the other folds. Neighbours are found in the coordinates, which
+    have equal distances.
     """
     rows, codes, n_classes = problem.rows, problem.samples.codes, problem.n_classes
     threads = problem.samples.n_threads
