@@ -479,11 +479,13 @@ def _refuse_dates(dtype: np.dtype[Any], name: str, what: str) -> None:
 
 
 @contextmanager
-def naming_text(X: object, start: int = 0, name: str = "X") -> Iterator[None]:
+def naming_text(
+    X: object, start: int = 0, name: str = "X", advice: str | None = None
+) -> Iterator[None]:
     """If the block raises, raise an error that names the row and column of an invalid entry of X.
 
     Invalid entries are text, dates, complex numbers, infinity and NaN. Messages call X `name`;
-    `start` is the index of the first row of X.
+    `start` is the index of the first row of X. The default of `advice` is to encode text.
     """
     try:
         yield
@@ -504,7 +506,7 @@ def naming_text(X: object, start: int = 0, name: str = "X") -> Iterator[None]:
             ) from error
         raise ValueError(
             f"{name}: expected numbers, got {what} in column {column!r} ({shown} in row {row}); "
-            f"{ENCODE}"
+            f"{advice or ENCODE}"
         ) from error
 
 

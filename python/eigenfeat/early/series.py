@@ -22,6 +22,7 @@ from eigenfeat._base.labels import fold_indices, plain_labels
 from eigenfeat._base.types import Codes, Labels, RandomState
 from eigenfeat._base.validation import plain_rows, real_array, refuse_nested, show
 from eigenfeat.samples.estimator import validate_data
+from eigenfeat.signals.epochs import listed, transposed_advice, warn_swapped
 from eigenfeat.signals.series import read_times
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def training_rows(
     estimator: BaseEstimator, X: ArrayLike, y: ArrayLike | None
 ) -> tuple[Series, Labels, Layout]:
     """Rows, labels and layout to fit on; sets `n_features_in_`."""
+    X = listed(X)
     series = series_of(X)
     if series is None:
         rows, labels = validate_data(estimator, X, y, ensure_min_samples=2, **_VALIDATION_OPTIONS)
@@ -89,6 +91,7 @@ def training_rows(
     if empty.any():
         i = int(empty.argmax())
         raise ValueError(f"X: expected series with known values, got only NaN in series {i}")
+    warn_swapped((len(series), layout.channels, layout.length), "series")
     estimator.n_features_in_ = layout.width
     estimator.__dict__.pop("feature_names_in_", None)
     return laid_out, labels, layout
@@ -96,6 +99,7 @@ def training_rows(
 
 def ended_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> Series:
     """Rows of series that have ended."""
+    X = listed(X)
     series = series_of(X, layout.length)
     if series is None:
         _check_rows(estimator, X, layout)
@@ -123,6 +127,7 @@ def pushed_value(value: ArrayLike, channels: int, *, decided: bool) -> _Array:
 
 def known_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> _Array:
     """Rows of the known values of running series, or of incomplete samples; NaN is missing."""
+    X = listed(X)
     series = series_of(X, layout.length)
     if series is None:
         _check_rows(estimator, X, layout)
@@ -177,7 +182,10 @@ def _laid_out(series: list[_Array], layout: Layout, *, ended: bool) -> Series:
         channels, samples = values.shape
         if channels != layout.channels:
             expected = "one channel" if layout.channels == 1 else f"{layout.channels} channels"
-            raise ValueError(f"X[{i}]: expected {expected}, got {channels} in shape {values.shape}")
+            raise ValueError(
+                f"X[{i}]: expected {expected}, got {channels} in shape {values.shape}"
+                f"{transposed_advice([one.shape for one in series])}"
+            )
         if samples > layout.length:
             raise ValueError(f"X[{i}]: expected at most {layout.length} samples, got {samples}")
         rows[i, :samples] = values.T

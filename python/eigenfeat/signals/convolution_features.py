@@ -17,6 +17,7 @@ from eigenfeat._base.core import core
 from eigenfeat._base.types import Floats, Seed
 from eigenfeat._base.validation import random_generator, real_array
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
+from eigenfeat.signals.epochs import warn_swapped
 from eigenfeat.signals.series import read_series, read_times
 
 __all__ = ["N_KERNELS", "ConvolutionFeatures"]
@@ -148,6 +149,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         with unchanged_on_error(self):
             self._validate_params()
             series, lengths = read_series(X)
+            warn_swapped(series.shape, "series")
             rng = random_generator(self.random_state)
             n, self.n_channels_, length = series.shape
             per_kernel = int(self.n_features) // N_KERNELS

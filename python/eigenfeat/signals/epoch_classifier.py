@@ -50,6 +50,7 @@ from eigenfeat.signals.epochs import (
     read_labels,
     read_recording,
     session_parts,
+    warn_swapped,
 )
 from eigenfeat.signals.spatial_filters import SpatialFilters
 from eigenfeat.signals.tangent_space import TangentSpace
@@ -195,7 +196,8 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         Warns
         -----
         UserWarning
-            If a channel is constant, or a session has epochs of one class alone.
+            If a channel is constant, a session has epochs of one class alone, or there are many
+            more channels than times.
         """
         with unchanged_on_error(self):
             self._validate_params()
@@ -303,6 +305,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             data, labels, weight = data[used], labels[used], weight[used]
             sessions = None if sessions is None else sessions[used]
         _, self.n_channels_, self.n_times_ = data.shape
+        warn_swapped(data.shape, "epochs")
         self.classes_, codes = np.unique(labels, return_inverse=True)
         check_two_labels(self.classes_)
         self._check_counts(codes)
@@ -323,6 +326,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         targets = WeightedLabels(codes, weight / weight.mean(), len(self.classes_))
         with warnings.catch_warnings():  # each view of each fold would warn of its own channels
             warnings.filterwarnings("ignore", "X: constant channels", UserWarning)
+            warnings.filterwarnings("ignore", "X: .* more channels than times", UserWarning)
             self._fit_pool(views, banks, targets, sessions)
         self.views_ += [PooledView(name, 0.0, note=why) for name, why in notes.items()]
 

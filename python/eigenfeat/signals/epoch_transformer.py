@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from eigenfeat.samples.estimator import BaseEstimator
 from eigenfeat.signals.alignment import MeanOf, SessionMeans
-from eigenfeat.signals.epochs import filter_bank, read_recording, unit_power
+from eigenfeat.signals.epochs import filter_bank, read_recording, unit_power, warn_swapped
 
 
 class EpochTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -43,6 +43,8 @@ class EpochTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _read(self, X: Any, n_channels: int | None) -> list[NDArray[Any]]:
         """Checked epochs in each band."""
         epochs, sfreq, _ = read_recording(X, n_channels, self.sfreq)
+        if n_channels is None:
+            warn_swapped(epochs.shape, "epochs")
         return filter_bank(unit_power(epochs) if self.normalize else epochs, self.bands, sfreq)
 
     def _align(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.signal import butter, sosfiltfilt
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
 from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.types import Labels
@@ -16,6 +17,7 @@ from eigenfeat._base.validation import plain_rows, real_array, refuse_nested, sh
 
 _BLOCK = 1 << 18  # entries of a block of epochs that fits into the cache
 _FLAT = 1e-20  # a channel with a smaller share of the largest power is constant
+_SWAPPED = 4  # channels per time point, from which on axes are probably swapped
 _ORDER = 4  # order of the Butterworth filters
 MIN_FILTERED = 3 * (2 * _ORDER + 1) + 1  # samples; `sosfiltfilt` extends both ends by less
 
@@ -70,13 +72,38 @@ def _checked(X: Any, n_channels: int | None) -> NDArray[Any]:
         )
     array = real_array(plain_rows(X), "X")
     if array.ndim != 3 or not array.size:
+        advice = "; one epoch is X[None], one channel X[:, None]" if array.ndim == 2 else ""
         raise ValueError(
-            f"X: expected epochs of shape (n, channels, times), got shape {array.shape}"
+            f"X: expected epochs of shape (n, channels, times), got shape {array.shape}{advice}"
         )
     if n_channels is not None and array.shape[1] != n_channels:
         raise ValueError(f"X: expected {n_channels} channels, got {array.shape[1]}")
     check_finite(array, "epoch")
     return array
+
+
+def warn_swapped(shape: tuple[int, ...], what: str) -> None:
+    """Warn of a `shape` (n, channels, times) of a fit that is probably (n, times, channels).
+
+    Messages call the items `what`.
+    """
+    if shape[1] >= _SWAPPED * shape[2]:
+        warn_caller(
+            f"X: expected {what} of shape (n, channels, times), got many more channels than times, "
+            f"shape {tuple(shape)}; if its last axis is the channels, pass np.swapaxes(X, 1, 2)",
+            UserWarning,
+        )
+
+
+def transposed_advice(shapes: Sequence[tuple[int, ...]]) -> str:
+    """Advice for a list of series whose `shapes` look like (times, channels); else an empty text.
+
+    The last axis then has one length, which is shorter than the first axes.
+    """
+    last = {shape[-1] for shape in shapes}
+    swapped = all(len(shape) == 2 for shape in shapes) and len(last) == 1
+    swapped = swapped and last.pop() < min(shape[0] for shape in shapes)
+    return "; pass series of shape (times, channels) as [x.T for x in X]" if swapped else ""
 
 
 def check_finite(X: NDArray[Any], what: str) -> None:
@@ -106,9 +133,19 @@ def constant_channels(power: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 def listed(X: Any) -> Any:
-    """Return the items of an array of objects (n,) as a list, and other objects unchanged."""
+    """Return the items of an array of objects (n,) as a list, and other objects unchanged.
+
+    ValueError for a pandas Series of numbers, and for a table with series in its cells.
+    """
     refuse_nested(X)
-    return list(X) if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 else X
+    if getattr(X, "ndim", 0) != 1 or getattr(X, "dtype", None) is None:
+        return X
+    if hasattr(X, "to_frame") and X.dtype != object:
+        raise ValueError(
+            "X: expected a table with a series in each row, got a pandas Series; X.unstack() makes "
+            "one of an index of two levels, X.to_frame().T of one series"
+        )
+    return list(X) if X.dtype == object else X
 
 
 def item_shapes(X: Any, what: str) -> list[tuple[int, ...]]:
@@ -190,6 +227,8 @@ def read_groups(groups: ArrayLike | None, n: int) -> NDArray[Any] | None:
 def read_labels(y: ArrayLike, n: int, what: str = "epoch") -> Labels:
     """Labels (n,) of epochs or series, which messages call `what`."""
     labels = np.asarray(plain_labels(y))
+    if labels.shape == (n, 1):
+        labels = column_or_1d(labels, warn=True)
     if labels.shape != (n,):
         raise ValueError(f"y: expected {n} labels, one per {what}, got shape {labels.shape}")
     check_classification_targets(labels)

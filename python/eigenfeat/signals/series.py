@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.types import Floats
-from eigenfeat._base.validation import plain_rows, real_array, show
-from eigenfeat.signals.epochs import check_finite, item_shapes, listed, mne_epochs
+from eigenfeat._base.validation import is_table, naming_text, plain_rows, real_array, show
+from eigenfeat.signals.epochs import (
+    check_finite,
+    item_shapes,
+    listed,
+    mne_epochs,
+    transposed_advice,
+)
+
+_LEAVE_OUT = "leave out columns that are not values of the series"
 
 
 def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[np.int64]]:
@@ -27,13 +36,16 @@ def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[
         series, lengths = _padded(X)
         given = series.shape
     else:
-        series = real_array(plain_rows(X, missing=True), "X")
+        with naming_text(X, advice=_LEAVE_OUT) if is_table(X) else nullcontext():
+            series = real_array(plain_rows(X, missing=True), "X")
         given = series.shape
         if series.ndim == 2:
             series = series[:, None, :]
         if series.ndim != 3 or not series.size:
+            advice = "; one series is X[None]" if series.ndim == 1 else ""
             raise ValueError(
-                f"X: expected series of shape (n, times) or (n, channels, times), got shape {given}"
+                "X: expected series of shape (n, times) or (n, channels, times), got shape "
+                f"{given}{advice}"
             )
         series = np.ascontiguousarray(series)
         lengths = np.full(len(series), series.shape[2], dtype=np.int64)
@@ -82,7 +94,7 @@ def _padded(X: Any) -> tuple[Floats, NDArray[np.int64]]:
         if len(part) != len(parts[0] if parts else part):
             raise ValueError(
                 f"X: expected series of shape (channels, times) with {len(parts[0])} channels, got "
-                f"shape {part.shape} of series {i}"
+                f"shape {part.shape} of series {i}{transposed_advice(item_shapes(X, 'series'))}"
             )
         parts.append(part)
     lengths = np.array([part.shape[1] for part in parts], dtype=np.int64)
