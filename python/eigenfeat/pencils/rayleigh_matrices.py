@@ -188,7 +188,7 @@ def _fits_in(span: Span, pencil_of: PencilOf, settings: Parameters, n_classes: i
 def solve_pooled(
     pencil_of: PencilOf, pooled: Pooled, scale: Array, settings: Parameters, span: Span | None
 ) -> RayleighDirections:
-    """Solve the pencil of pooled classes; with a span, they are moments of its coordinates.
+    """Solve the pencil of pooled classes; with a span, `pooled` is in the span's coordinates.
 
     A span is given only if directions vanish on all samples, or have eigenvalue 0 outside the span.
     """
@@ -337,8 +337,8 @@ def _by_pivots(project: Callable[[Array], Array], sizes: Array, m: int) -> Array
     """Return m orthonormal vectors (d, m) of a subspace that depend on the subspace alone.
 
     Directions of equal eigenvalue otherwise depend on rounding. `project` is the projection of a
-    vector on the subspace, and `sizes` (d,) are the squared norms of the projections of the axes;
-    they are overwritten. Each vector is the projection of the axis closest to the subspace, minus
+    vector on the subspace, and `sizes` (d,) are the squared norms of the projections of the axes,
+    and are overwritten. Each vector is the projection of the axis closest to the subspace, minus
     the parts along earlier vectors.
     """
     chosen = np.zeros((len(sizes), m))

@@ -10,9 +10,9 @@ samples from such a population tends to the edge of its limiting spectrum (Silve
 
 .. math:: \min_{z > \max t} \; z + \frac{z}{n} \sum_a \frac{t_a}{z - t_a}
 
-The larger edge of two estimates of tau is used: Ledoit and Wolf's analytical
-shrinkage (Annals of Statistics 48, 2020, eq. 4.9) with more samples than columns; and l times the
-factor of leave-one-out estimates, ``1 / (1 - tr(C (C + r I)^-1) / n)``.
+The larger edge of two estimates of tau is used: Ledoit and Wolf's analytical shrinkage (Annals of
+Statistics 48, 2020, eq. 4.9) with more samples than columns; and l times the factor of
+leave-one-out estimates, ``1 / (1 - tr(C (C + r I)^-1) / n)``.
 """
 
 from __future__ import annotations

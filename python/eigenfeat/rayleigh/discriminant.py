@@ -168,7 +168,7 @@ class SlicedInverseRegression(SupervisedRayleigh):
     Use it to reduce dimensions before a regression. Tune `ridge`, then `n_slices`. User guide:
     :doc:`/guide/regression`.
 
-    It finds the directions along which the mean of the whitened samples depends on y. Slices are
+    Directions are those along which the mean of the whitened samples depends on y. Slices are
     classes, or bins of a continuous target. With classes and ``ridge=0``, the directions are those
     of `FisherLDA` with another scale, and the eigenvalues are ``lambda / (1 + lambda)``.
 

@@ -53,7 +53,7 @@ class PrefixGaussian:
         factor = core.factorise_covariance(permuted)
         if factor is None:
             raise np.linalg.LinAlgError(
-                "ridge: expected one that makes covariances positive definite, got a smaller one"
+                "ridge: expected a number that makes covariances positive definite, got less"
             )
         gains = np.empty_like(factor)
         gains[:, order] = factor.T

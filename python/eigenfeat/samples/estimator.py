@@ -317,7 +317,7 @@ def _in_memory(X: Any, options: dict[str, Any]) -> Any:
     if type(X) is not np.ndarray and is_blocks(X):
         raise ValueError(f"{name}: expected samples in memory, got {type(X).__name__}")
     if hasattr(X, "tocsr") and not options.get("accept_sparse"):
-        raise TypeError(f"{name}: expected dense samples, got sparse ones")
+        raise TypeError(f"{name}: expected dense samples, got sparse samples")
     return plain_rows(X, name, missing=options.get("ensure_all_finite", True) is not True)
 
 
@@ -496,7 +496,7 @@ def prepare(
         has_weights = blocks is not None and weight is not None
         samples = MemorySamples.of(X, y, weight, n_threads, encoded_names(estimator))
     if dense and samples.sparse:
-        raise TypeError("X: expected dense samples, got sparse ones")
+        raise TypeError("X: expected dense samples, got sparse samples")
     if has_weights and not validation.has_fit_parameter(estimator, "sample_weight"):
         name = type(estimator).__name__
         raise ValueError(f"sample_weight: expected no weights for {name}, got blocks with weights")

@@ -21,7 +21,7 @@ _Array = NDArray[np.float64]
 MeanOf = Callable[[NDArray[np.intp], str], _Array]
 # Multiples of the mean eigenvalue that are added to eigenvalues, for float64 and float32.
 _FLOOR, _FLOAT32_FLOOR = 1e-8, 1e-5
-_MIN_NEW = 10  # epochs of a new session; by fewer, simulated sessions are aligned clearly worse
+_MIN_NEW = 10  # epochs of a new session; with fewer, simulated sessions are aligned clearly worse
 
 
 def rank_tolerance(dtype: Any) -> float:
@@ -45,7 +45,7 @@ def mean_covariances(
             out[band] += np.tensordot(share[block], epoch_covariances(X[block], n_threads), axes=1)
         out[band] /= share.sum()
         if not np.trace(out[band]) > 0:
-            raise ValueError(f"X: expected epochs that vary, got constant ones in {name}")
+            raise ValueError(f"X: expected epochs that vary, got constant epochs in {name}")
     return out
 
 
@@ -134,7 +134,7 @@ class SessionMeans:
         if sessions is None and len(known) > 1:
             warn_caller(
                 "groups: expected the sessions of the epochs, as in fit, got None; the epochs are "
-                "aligned as those of one new session",
+                "aligned as epochs of one new session",
                 UserWarning,
             )
         elif sizes and self.min_epochs <= min(sizes.values()) < _MIN_NEW:
@@ -208,7 +208,7 @@ class SessionAlignment(SessionMeans):
     def aligned(
         self, banks: Sequence[NDArray[Any]], sessions: NDArray[Any] | None
     ) -> list[NDArray[Any]]:
-        """Whiten epochs by the covariances of their sessions; without `sessions`, as a new one."""
+        """Whiten epochs by the covariances of their sessions; None is a new session."""
         n_bands, centres = len(banks), []
         mean_of = partial(_riemannian_means, banks)
         for rows, all_means, size in self.parts(sessions, len(banks[0]), mean_of):
@@ -230,7 +230,7 @@ def _riemannian_means(banks: Sequence[NDArray[Any]], rows: NDArray[np.intp], nam
         c, times = X.shape[1:]
         arithmetic = C.mean(axis=0)
         if not np.trace(arithmetic) > 0:
-            raise ValueError(f"X: expected epochs that vary, got constant ones in {name}")
+            raise ValueError(f"X: expected epochs that vary, got constant epochs in {name}")
         floor = _FLOAT32_FLOOR if X.dtype == np.float32 else _FLOOR
         arithmetic += floor * np.trace(arithmetic) / c * np.eye(c)
         share = c / (c + times)

@@ -135,7 +135,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Parameters
         ----------
         X : (n, times) or (n, channels, times) array-like, or list of n (channels, times_i) arrays
-            Series, or MNE's `Epochs`. Those of a list may differ in length. A series also ends
+            Series, or MNE's `Epochs`. Series in a list may differ in length. A series also ends
             where all later values are NaN in all channels; `ReliableClassifier` and
             `MinimumCostClassifier` treat such values as missing. Other NaN is replaced by the
             channel's last known value.

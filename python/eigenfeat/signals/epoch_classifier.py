@@ -80,7 +80,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     sfreq : float or None, default=None
-        Samples per second. MNE's `Epochs` know theirs. None with arrays: no bands.
+        Samples per second; not needed with MNE's `Epochs`. None with arrays: no bands.
     bands : sequence of (low, high), "auto" or None, default="auto"
         Pass bands of the views with bands, in the unit of `sfreq`. "auto" takes bands of about half
         an octave from 4 Hz in which epochs have power, or bands around the `frequencies`.

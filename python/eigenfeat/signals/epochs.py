@@ -126,7 +126,7 @@ def constant_channels(power: NDArray[np.float64]) -> NDArray[np.intp]:
     """Warn of channels without power, and return their indices; `power` is (channels,)."""
     constant = np.flatnonzero(power <= _FLAT * power.max())
     if len(constant) == len(power):
-        raise ValueError("X: expected channels that vary, got constant ones alone")
+        raise ValueError("X: expected channels that vary, got only constant channels")
     if len(constant):
         warn_caller(f"X: constant channels are left out: {show(constant.tolist())}", UserWarning)
     return constant
@@ -155,7 +155,7 @@ def item_shapes(X: Any, what: str) -> list[tuple[int, ...]]:
     try:
         return [np.shape(item) for item in X]
     except ValueError:
-        text = f"X: expected {what} of shape (channels, times), got ragged ones"
+        text = f"X: expected {what} of shape (channels, times), got ragged {what}"
         raise ValueError(text) from None
 
 

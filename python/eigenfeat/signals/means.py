@@ -54,7 +54,7 @@ def _check(failed: NDArray[Any]) -> None:
 def _singular(epoch: int) -> ValueError:
     return ValueError(
         "X: expected covariances that are positive definite in the span of the channels, got a "
-        f"singular one of epoch {epoch}; set shrinkage, or take longer epochs"
+        f"singular covariance of epoch {epoch}; set shrinkage, or take longer epochs"
     )
 
 

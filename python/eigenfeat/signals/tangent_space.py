@@ -46,7 +46,7 @@ class TangentSpace(EpochTransformer):
     bands : sequence of (low, high) or None, default=None
         Pass bands, in the unit of `sfreq`. Features of all bands are concatenated.
     sfreq : float or None, default=None
-        Samples per second. MNE's `Epochs` know theirs.
+        Samples per second; not needed with MNE's `Epochs`.
     shrinkage : "oas", float in [0, 1] or None, default="oas"
         Weight of a multiple of the identity, towards which each covariance is shrunk in the span of
         the channels. "oas" estimates it for each epoch.
@@ -256,7 +256,7 @@ class TangentSpace(EpochTransformer):
     def _reduced(self, covariances: list[_Array], n_times: int) -> list[_Array]:
         """Shrunk covariances (n, rank, rank) in the coordinates of the basis.
 
-        They may overwrite the given `covariances`.
+        The result may overwrite the given `covariances`.
         """
         basis, reduced = self.basis_, []
         for C in covariances:
@@ -275,7 +275,7 @@ def _span(covariances: list[_Array], weight: _Array, tol: float) -> tuple[_Array
     means = np.stack([np.tensordot(share, C, axes=1) for C in covariances])
     size = np.einsum("bcc->b", means)
     if not (size > np.finfo(np.float64).tiny).all():
-        raise ValueError("X: expected channels that vary, got constant ones alone")
+        raise ValueError("X: expected channels that vary, got only constant channels")
     total = np.tensordot(1.0 / size, means, axes=1)
     power = np.diag(total)
     varying = np.setdiff1d(np.arange(len(power)), constant_channels(power))

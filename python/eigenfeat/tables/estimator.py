@@ -212,7 +212,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         if not held_out:
             can = "can be fitted" if views else "these samples allow"
             given = "; ".join(f"{view.name}: {view.note}" for view in found.values())
-            raise ValueError(f"views: expected one that {can}, got {given}")
+            raise ValueError(f"views: expected a view that {can}, got {given}")
         return held_out
 
     def _fit_weighted(

@@ -108,5 +108,5 @@ def test_estimators_of_dense_samples_refuse_sparse_ones(name):
     fitted = ESTIMATORS[name]().fit(X, Y)
     method = fitted.predict if hasattr(fitted, "predict") else fitted.transform
     for call in (lambda: model.fit(rows, Y), lambda: method(rows)):
-        with pytest.raises(TypeError, match=r"^X: expected dense samples, got sparse ones$"):
+        with pytest.raises(TypeError, match=r"^X: expected dense samples, got sparse samples$"):
             call()

@@ -240,7 +240,7 @@ def test_a_new_session_is_aligned(rng):
     assert model.score(X[~known], y[~known], groups=session[~known]) >= 0.9
     with pytest.warns(UserWarning, match="^groups: expected the sessions of the epochs, as in fit"):
         assert_array_equal(model.predict(X[~known]), model.predict(X[~known], session[~known]))
-    with pytest.warns(UserWarning, match="got None; the epochs are aligned as those of one new"):
+    with pytest.warns(UserWarning, match="got None; the epochs are aligned as epochs of one new"):
         of_one = model.score(X[known], y[known])
     assert model.score(X[known], y[known], groups=session[known]) > of_one
     plain = EpochClassifier(SFREQ).fit(X[known], y[known])

@@ -203,7 +203,7 @@ def test_sessions_are_centred_each_by_its_own_mean(rng):
     [
         (1e160, 80, "oas", "magnitudes below 1e150, whose squares stay finite, got"),
         (1e-160, 80, "oas", "X: expected channels that vary"),
-        (1.0, 4, None, "singular one of epoch 0; set shrinkage"),
+        (1.0, 4, None, "singular covariance of epoch 0; set shrinkage"),
     ],
 )
 def test_covariances_that_have_no_logarithm(rng, scale, times, shrinkage, message):

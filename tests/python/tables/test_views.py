@@ -702,6 +702,8 @@ def test_views_that_raise_errors_are_left_out_with_a_warning(rng, kind):
         kind([Failing()]).fit(X, y)
     with (
         pytest.warns(UserWarning, match=r"Failing( 2)? is left out"),
-        pytest.raises(ValueError, match="views: expected one that can be fitted, got Failing: Run"),
+        pytest.raises(
+            ValueError, match="views: expected a view that can be fitted, got Failing: Run"
+        ),
     ):
         kind([Failing(), Failing()]).fit(X, y)
