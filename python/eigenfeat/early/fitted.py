@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 
@@ -276,6 +276,10 @@ class FittedModel:
 def fit_model(estimator: Estimator, rows: Series, y: Labels, layout: Layout) -> FittedModel:
     """Fit the parts of a `ReliableClassifier` to samples, and create the rule; NaN is missing."""
     completion, X = estimator.completion, rows.rows
+    if hasattr(estimator.classifier, "__sklearn_tags__") and is_regressor(estimator.classifier):
+        raise ValueError(
+            f"classifier: expected a classifier, got {type(estimator.classifier).__name__}"
+        )
     never = np.isnan(X).all(axis=0)
     if never.any():
         sample, channel = divmod(int(never.argmax()), layout.channels)

@@ -28,6 +28,7 @@ from eigenfeat.samples.estimator import BaseEstimator, Verbose, unchanged_on_err
 from eigenfeat.samples.labelled import row_weights
 from eigenfeat.signals.alignment import SessionAlignment
 from eigenfeat.signals.epoch_views import (
+    LOWEST,
     EstimatorView,
     Folds,
     Frequencies,
@@ -49,7 +50,7 @@ from eigenfeat.signals.epochs import (
     read_groups,
     read_labels,
     read_recording,
-    session_parts,
+    warn_single_classes,
     warn_swapped,
 )
 from eigenfeat.signals.spatial_filters import SpatialFilters
@@ -196,8 +197,8 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         Warns
         -----
         UserWarning
-            If a channel is constant, a session has epochs of one class alone, or there are many
-            more channels than times.
+            If a channel is constant, a session has epochs of one class alone, there are many more
+            channels than times, or `sfreq` is too low for every band.
         """
         with unchanged_on_error(self):
             self._validate_params()
@@ -321,7 +322,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         self.alignment_ = None
         if sessions is not None:
             self.alignment_ = SessionAlignment.fit(banks, sessions)
-            _warn_of_single_classes(codes, sessions)
+            warn_single_classes(codes, sessions)
             banks = self.alignment_.aligned(banks, sessions)
         targets = WeightedLabels(codes, weight / weight.mean(), len(self.classes_))
         with warnings.catch_warnings():  # each view of each fold would warn of its own channels
@@ -351,6 +352,12 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             return [], f"epochs of less than {MIN_FILTERED} samples"
         if frequencies:
             return bands_around(frequencies, self.sfreq_), ""
+        if self.sfreq_ <= 2 * LOWEST:
+            warn_caller(
+                f"sfreq: expected samples per second, got {self.sfreq_:g}, half of which is below "
+                f"all bands from {LOWEST:g} Hz; the views of bands are left out",
+                UserWarning,
+            )
         return bands_with_power(X, self.sfreq_), "no band has power"
 
     def _frequencies(self) -> list[float]:
@@ -460,18 +467,6 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             step = max(1, int((self.sfreq_ or 0.0) / (_SAMPLES_PER_PERIOD * band[1])))
             out.append(filtered[:, :, ::step].copy() if step > 1 else filtered)
         return out
-
-
-def _warn_of_single_classes(codes: Codes, sessions: NDArray[Any]) -> None:
-    """Warn of sessions that have one class, whose alignment hides the class."""
-    for name, rows in session_parts(sessions, len(codes)):
-        if len(np.unique(codes[rows])) == 1:
-            warn_caller(
-                f"groups: session {show(name)} has one class alone; its alignment removes what "
-                "tells this class from others",
-                UserWarning,
-            )
-            return
 
 
 def _has_probabilities(estimator: Any) -> bool:

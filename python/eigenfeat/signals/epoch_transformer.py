@@ -7,13 +7,20 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from eigenfeat._base.validation import warn_caller
 from eigenfeat.samples.estimator import BaseEstimator
 from eigenfeat.signals.alignment import MeanOf, SessionMeans
-from eigenfeat.signals.epochs import filter_bank, read_recording, unit_power, warn_swapped
+from eigenfeat.signals.epochs import (
+    filter_bank,
+    read_groups,
+    read_recording,
+    unit_power,
+    warn_swapped,
+)
 
 
 class EpochTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -46,6 +53,17 @@ class EpochTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if n_channels is None:
             warn_swapped(epochs.shape, "epochs")
         return filter_bank(unit_power(epochs) if self.normalize else epochs, self.bands, sfreq)
+
+    def _sessions(self, groups: ArrayLike | None, n: int) -> NDArray[Any] | None:
+        """Sessions (n,) of the epochs; warns if they are given without `align`."""
+        sessions = read_groups(groups, n)
+        if sessions is not None and self.align is None:
+            warn_caller(
+                "groups: expected None without align, got sessions, which change nothing; "
+                "align='session' aligns each session",
+                UserWarning,
+            )
+        return sessions
 
     def _align(
         self, sessions: NDArray[Any] | None, weight: NDArray[np.float64], mean_of: MeanOf

@@ -30,7 +30,8 @@ Banks = Sequence[NDArray[Any]]  # epochs (n, channels, times): without a filter,
 Folds = Sequence[tuple[Codes, Codes]]
 
 # bench/eeg.py shows the effect of the following numbers.
-_OCTAVES = (4.0, 8.0, 12.0)  # first edges in Hz; each later edge is twice the last but one
+LOWEST = 4.0  # lowest edge of a band, in Hz
+_OCTAVES = (LOWEST, 8.0, 12.0)  # first edges in Hz; each later edge is twice the last but one
 _HIGHEST, _LEAST_RATIO = 0.45, 1.25  # highest edge / sampling rate; least ratio of the last edges
 _MIN_PERIODS = 2  # an epoch contains at least this many periods of a band's lower edge
 _MIN_POWER = 0.1  # smallest power per octave, relative to the largest

@@ -240,3 +240,15 @@ def session_parts(sessions: NDArray[Any] | None, n: int) -> list[tuple[Any, NDAr
     if sessions is None:
         return [(None, np.arange(n))]
     return [(name, np.flatnonzero(sessions == name)) for name in np.unique(sessions).tolist()]
+
+
+def warn_single_classes(labels: NDArray[Any], sessions: NDArray[Any]) -> None:
+    """Warn of sessions that have one class, whose alignment hides the class."""
+    for name, rows in session_parts(sessions, len(labels)):
+        if len(np.unique(labels[rows])) == 1:
+            warn_caller(
+                f"groups: session {show(name)} has one class alone; its alignment removes what "
+                "tells this class from others",
+                UserWarning,
+            )
+            return

@@ -14,14 +14,19 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.types import Floats
+from eigenfeat._base.types import Floats, Labels
 from eigenfeat.moments.class_moments import ClassMoments
 from eigenfeat.pencils.pencils import generalized_eigh
 from eigenfeat.samples.estimator import unchanged_on_error
 from eigenfeat.samples.labelled import row_weights
 from eigenfeat.signals.alignment import mean_covariances, rank_tolerance, whitened
 from eigenfeat.signals.epoch_transformer import EpochTransformer
-from eigenfeat.signals.epochs import constant_channels, epoch_blocks, read_groups, read_labels
+from eigenfeat.signals.epochs import (
+    constant_channels,
+    epoch_blocks,
+    read_labels,
+    warn_single_classes,
+)
 from eigenfeat.signals.means import epoch_covariances
 
 __all__ = ["SpatialFilters"]
@@ -159,9 +164,17 @@ class SpatialFilters(EpochTransformer):
         -------
         SpatialFilters
             The estimator itself. An error leaves it unchanged.
+
+        Warns
+        -----
+        UserWarning
+            If there are `groups` without `align`, or a session that is aligned has epochs of one
+            class alone.
         """
         with unchanged_on_error(self):
-            self._accumulate(X, y, sample_weight, groups, None, first=True)
+            labels, sessions = self._accumulate(X, y, sample_weight, groups, None, first=True)
+            if self.align is not None and sessions is not None:
+                warn_single_classes(labels, sessions)
             check_two_labels(self._moments[0].active_classes)
             self._solve()
         return self
@@ -237,7 +250,7 @@ class SpatialFilters(EpochTransformer):
         """
         check_is_fitted(self, "filters_")
         banks = self._read(X, self.n_channels_)
-        banks = self._aligned(banks, read_groups(groups, len(banks[0])))
+        banks = self._aligned(banks, self._sessions(groups, len(banks[0])))
         out = np.empty((len(banks[0]), len(self.filters_)), dtype=banks[0].dtype)
         for band, epochs in enumerate(banks):
             columns = np.flatnonzero(self.filter_bands_ == band)
@@ -279,14 +292,17 @@ class SpatialFilters(EpochTransformer):
         classes: Any,
         *,
         first: bool,
-    ) -> None:
-        """Add epochs to the moments of their classes, and new sessions to `alignment_`."""
+    ) -> tuple[Labels, NDArray[Any] | None]:
+        """Add epochs to the moments of their classes, and new sessions to `alignment_`.
+
+        Returns the labels and the sessions.
+        """
         self._validate_params()
         banks = self._read(X, None if first else self.n_channels_)
         n, self.n_channels_, _ = banks[0].shape
         labels = read_labels(y, n)
         weight = row_weights(sample_weight, n)
-        sessions = read_groups(groups, n)
+        sessions = self._sessions(groups, n)
         if first:
             self.alignment_ = None
         if self.align is not None:
@@ -303,6 +319,7 @@ class SpatialFilters(EpochTransformer):
         self._check_channels(merged)
         self.moments_ = merged[0] if self.bands is None else merged
         self.classes_ = np.asarray(merged[0].classes_)
+        return labels, sessions
 
     def _add(self, moments: ClassMoments, X: NDArray[Any], label: Any, weight: _Array) -> None:
         """Add the samples of a class's epochs, in blocks."""

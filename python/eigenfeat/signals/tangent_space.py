@@ -17,7 +17,7 @@ from eigenfeat.samples.estimator import unchanged_on_error
 from eigenfeat.samples.labelled import row_weights
 from eigenfeat.signals.alignment import rank_tolerance
 from eigenfeat.signals.epoch_transformer import EpochTransformer
-from eigenfeat.signals.epochs import constant_channels, read_groups
+from eigenfeat.signals.epochs import constant_channels
 from eigenfeat.signals.means import (
     epoch_covariances,
     inverse_root,
@@ -140,6 +140,11 @@ class TangentSpace(EpochTransformer):
         -------
         TangentSpace
             The estimator itself. An error leaves it unchanged.
+
+        Warns
+        -----
+        UserWarning
+            If there are `groups` without `align`.
         """
         with unchanged_on_error(self):
             self._fit_means(X, sample_weight, groups)
@@ -188,7 +193,7 @@ class TangentSpace(EpochTransformer):
         for C in reduced:
             _check_positive(C, np.arange(n))
         out = np.empty((n, len(reduced), self.rank_ * (self.rank_ + 1) // 2), dtype=dtype)
-        for rows, whitening in self._whitenings(reduced, read_groups(groups, n)):
+        for rows, whitening in self._whitenings(reduced, self._sessions(groups, n)):
             for band, C in enumerate(reduced):
                 out[rows, band] = tangent_vectors(C[rows], whitening[band], self.n_threads)
         return out.reshape(n, -1)
@@ -212,7 +217,7 @@ class TangentSpace(EpochTransformer):
         dtype, n_times, covariances = self._covariances(X, None)
         n, self.n_channels_, _ = covariances[0].shape
         weight = row_weights(sample_weight, n)
-        sessions = read_groups(groups, n)
+        sessions = self._sessions(groups, n)
         self.alignment_ = None
         self.basis_, lift = _span(covariances, weight, rank_tolerance(dtype))
         self.rank_ = self.basis_.shape[1]

@@ -10,7 +10,7 @@ from sklearn.discriminant_analysis import (
     QuadraticDiscriminantAnalysis,
 )
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, Perceptron, Ridge, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 
@@ -287,6 +287,13 @@ def test_classifiers_of_float32_samples(series, name):
     ]
     double, single = (model.fit(X, y).predict_early(X, reliability=0.8) for model in models)
     assert np.mean(single.time == double.time) > 0.9
+
+
+def test_regressors_are_no_classifiers(rng):
+    rows, y = rng.standard_normal((60, 5)), np.arange(60) % 2
+    for labels in (y, np.where(y, "a", "b")):
+        with pytest.raises(ValueError, match="classifier: expected a classifier, got Ridge"):
+            ReliableClassifier(Ridge()).fit(rows, labels)
 
 
 def test_series_of_one_entry_have_nothing_to_correct(rng):

@@ -381,6 +381,13 @@ def test_constant_channels_lead_to_one_warning(rng, channels, sessions):
     assert found[0].filename == __file__
 
 
+def test_a_sampling_rate_without_bands_warns(rng):
+    """The rate in kHz, for example."""
+    X, y = with_power(rng)
+    with pytest.warns(UserWarning, match="sfreq: expected samples per second, got 0.25, half of"):
+        EpochClassifier(0.25).fit(X, y)
+
+
 def test_small_classes_and_sessions_without_a_class(rng):
     X, y = with_power(rng, n=46, k=3)
     few = np.flatnonzero((y < 2) | (np.arange(46) < 6))  # two epochs of the third class

@@ -127,6 +127,23 @@ def test_other_channels_and_sessions(rng, make):
     assert_allclose(model.transform(X[:1], [0]), model.transform(X, np.zeros(60))[:1], atol=1e-9)
 
 
+@MODELS
+def test_sessions_without_align_change_nothing_and_warn(rng, make):
+    X, y, _ = recording(rng)
+    session = np.arange(len(y)) // 20
+    model, alone = make(), make().fit(X, y)
+    with pytest.warns(UserWarning, match="sessions, which change nothing; align='session'"):
+        model.fit(X, y, groups=session)
+    with pytest.warns(UserWarning, match="sessions, which change nothing; align='session'"):
+        assert_array_equal(model.transform(X, session), alone.transform(X))
+
+
+def test_filters_warn_of_aligned_sessions_of_one_class(rng):
+    X, y, _ = recording(rng)
+    with pytest.warns(UserWarning, match="groups: session .* has one class alone"):
+        SpatialFilters(align="session").fit(X, y, groups=y)
+
+
 THREADS = """
 import os
 import numpy as np
