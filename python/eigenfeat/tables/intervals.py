@@ -17,7 +17,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 
 from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat.tables.representations import Table
-from eigenfeat.tables.trees import Trees
+from eigenfeat.tables.trees import Trees, fit_forest
 from eigenfeat.tables.views import Samples
 
 __all__ = ["ResidualSpread"]
@@ -64,12 +64,12 @@ class ResidualSpread:
             min_samples_leaf=_MIN_LEAF,
             max_features=min(columns.shape[1], _MAX_TRIED),
             bootstrap=True,
-            oob_score=True,
             random_state=samples.seed,
-        ).fit(columns, residuals if residuals.shape[1] > 1 else residuals[:, 0])
-        trees = Trees.of_forest(forest.estimators_, columns)
+        )
+        rows = np.arange(len(known))
+        trees, spread = fit_forest(forest, columns, residuals, None, rows, residuals.shape[1])
         least = np.maximum(_LEAST_SPREAD * residuals.mean(axis=0), np.finfo(np.float64).tiny)
-        scores = residuals / (forest.oob_prediction_.reshape(residuals.shape) + least)
+        scores = residuals / (spread + least)
         order = np.argsort(scores, axis=0, kind="stable")
         total = np.cumsum((share / share.mean())[order], axis=0)
         return cls(trees, least, np.take_along_axis(scores, order, axis=0), total)

@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.base import clone
 
 from eigenfeat._base.threads import resolve
 from eigenfeat.tables.representations import BETWEEN
 
-__all__ = ["CHOSEN", "SCREENED", "Trees", "chosen_features", "forest_trees", "grow", "unequal"]
+__all__ = ["CHOSEN", "SCREENED", "Trees", "chosen_features", "fit_forest", "grow", "unequal"]
 
 _NODES_AT_ONCE = 1 << 18  # samples times trees
 _MIN_THREADED = 50_000  # samples of boosting
@@ -88,7 +89,32 @@ def grow(
     return steps
 
 
-def forest_trees(
+def fit_forest(
+    forest: Any,
+    X: NDArray[np.float32],
+    y: NDArray[Any],
+    weight: NDArray[np.float64] | None,
+    held: NDArray[np.integer[Any]],
+    n_outputs: int,
+) -> tuple[Trees, NDArray[np.float64]]:
+    """Fit scikit-learn's forest; return its trees, and out-of-bag means of the samples `held`.
+
+    The means (len(held), n_outputs) of a sample are those of the trees that were grown without it.
+    """
+    total, count = np.zeros((len(held), n_outputs)), np.zeros((len(held), 1))
+
+    def grown() -> Iterator[Any]:
+        for tree, drawn in _forest_trees(forest, X, y, weight):
+            out = ~np.isin(held, drawn)
+            total[out] += tree.tree_.predict(X[held[out]]).reshape(-1, n_outputs)
+            count[out] += 1.0
+            yield tree
+
+    trees = Trees.of_forest(grown(), X)
+    return trees, total / np.maximum(count, 1.0)
+
+
+def _forest_trees(
     forest: Any, X: NDArray[np.float32], y: NDArray[Any], weight: NDArray[np.float64] | None
 ) -> Iterator[tuple[Any, NDArray[Any]]]:
     """Trees of scikit-learn's forest, with the indices of the samples each one is grown from.
@@ -105,7 +131,8 @@ def forest_trees(
         counts = np.bincount(indices, minlength=len(X)).astype(np.float64)
         tree = copy(unfitted)
         tree.random_state = seed
-        tree.fit(X, y, counts if weight is None else counts * weight, check_input=False)
+        with config_context(skip_parameter_validation=True):  # parameters are those of `forest`
+            tree.fit(X, y, counts if weight is None else counts * weight, check_input=False)
         return tree, indices
 
     count, drawn = forest.n_estimators, forest.max_samples or len(X)

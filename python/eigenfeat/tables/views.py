@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +19,7 @@ from eigenfeat.tables.trees import (
     SCREENED,
     Trees,
     chosen_features,
-    forest_trees,
+    fit_forest,
     grow,
     unequal,
 )
@@ -223,17 +223,8 @@ class ForestView(TreesView):
         forest, weight = self.unfitted(samples), unequal(samples.weight)
         several = samples.targets.ndim > 1
         k = samples.targets.shape[1] if several else len(samples.rows.classes)
-        total, count = np.zeros((len(held), k)), np.zeros((len(held), 1))
-
-        def grown() -> Iterator[Any]:
-            for tree, drawn in forest_trees(forest, X, samples.plain_targets, weight):
-                out = ~np.isin(held, drawn)
-                total[out] += tree.tree_.predict(X[held[out]]).reshape(-1, k)
-                count[out] += 1.0
-                yield tree
-
-        self.trees = Trees.of_forest(grown(), X)
-        return self.of_means(total / np.maximum(count, 1.0))
+        self.trees, means = fit_forest(forest, X, samples.plain_targets, weight, held, k)
+        return self.of_means(means)
 
     def outputs(self, table: Table) -> _Array:
         return self.of_means(self.trees.predict(self.features(table)))
