@@ -19,3 +19,11 @@ import pytest
 def rng():
     """Fixed random numbers, new for every test."""
     return np.random.default_rng(20140621)
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Make figures without drawing them, which takes most of the time of a page."""
+    from matplotlib.figure import Figure
+
+    monkeypatch.setattr(Figure, "savefig", lambda _, file, **options: file.write(b"<svg/>"))

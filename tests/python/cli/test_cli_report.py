@@ -32,12 +32,14 @@ def test_the_page_says_what_evaluate_says(files):
     assert "model.efm" in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_many_rows_are_drawn_at_random(files):
     found = json.loads(run(*COMMAND, "--max-rows", "80", "--block-rows", "7", "--json")[1])
     assert (found["rows"], found["of_rows"]) == (80, 200)
     assert "(80 drawn at random from 200)" in Path("page.html").read_text()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_gaps_in_text_alone(files):
     """A model of numbers without gaps takes missing texts, which are a category."""
     _, kinds = files

@@ -44,6 +44,7 @@ def test_predictions_through_pipes_are_those_of_files(files, tmp_path, monkeypat
     assert len(list(csv.reader(io.StringIO(out)))) == 91
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_model_fitted_to_standard_input_is_that_of_the_file(files, tmp_path, monkeypatch):
     command = ["fit", "-", "--format", "csv", *FIT, "-o", "piped.efm"]
     status, _, err = piped(monkeypatch, files, *command)

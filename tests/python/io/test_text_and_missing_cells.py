@@ -256,6 +256,7 @@ def test_a_typing_error_ends_fits_to_files_and_is_missing_in_frames(tmp_path, rn
     np.testing.assert_allclose(model.predict_proba(clean), expected.predict_proba(clean))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_text_instead_of_a_date_makes_a_row_bad(tmp_path, credit):
     dated = credit.assign(since=pd.date_range("2020-01-01", periods=300).astype(str))
     model = classifier().fit(dated.drop(columns="kind"), dated["kind"])
@@ -420,6 +421,7 @@ def test_titanic_from_the_shell(tmp_path, monkeypatch):
 # ---- the command line ----------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_commands_on_a_table_with_text(tmp_path, credit, monkeypatch):
     monkeypatch.chdir(tmp_path)
     written(credit[:200], tmp_path / "train.csv")
