@@ -548,7 +548,7 @@ def test_views_that_do_not_apply_are_refused_by_name_or_left_out():
 @pytest.mark.parametrize("n", [50, 6_000])
 def test_views_none_of_which_applies_are_refused_with_the_reason(rng, n):
     X = rng.standard_normal((n, 1))
-    with pytest.raises(ValueError, match=r"views: expected one .* got interactions: too many"):
+    with pytest.raises(ValueError, match=r"views: expected a view .* got interactions: too many"):
         TableClassifier(views=["interactions"]).fit(X, np.arange(n) % 2)
 
 
