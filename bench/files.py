@@ -1,4 +1,4 @@
-"""Class moments of files: rows a second beside those of the same rows in memory, and memory.
+"""Class moments of files: rows per second beside those of equal rows in memory, and memory.
 
     python bench/files.py --gigabytes 10 --folder /some/disk --formats npy parquet csv
 

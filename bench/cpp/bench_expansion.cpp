@@ -63,7 +63,7 @@ void floor_of_projection(benchmark::State& state) {
   floor_gemm<T>(state, state.range(2), state.range(1), state.range(0));
 }
 
-// Writes six columns a direction, as the three powers of both signs do.
+// Writes six columns for each direction, as the three powers of both signs do.
 template <class T>
 void floor_of_writing(benchmark::State& state) {
   const index_t size = 6 * state.range(0) * state.range(2);

@@ -31,9 +31,8 @@ def _lines(trial, context):
             "n_test": point.n,
             "seconds_per_row": point.seconds,
         }
-        if (
-            point.value in trial.taus
-        ):  # the certified tau, and scores of a tau equal to the agreement
+        if point.value in trial.taus:
+            # The certified tau, and scores of a tau that equals the agreement.
             nominal = trial.nominal[point.value]
             line["tau"] = trial.taus[point.value]
             line |= {f"nominal_{name}": getattr(nominal, name) for name in FIGURES[:3]}
@@ -49,7 +48,7 @@ def tell(run):
         yield f"\n{name}"
         of_set = [line for line in found if line["problem"] == name and "value" in line]
         yield frame_of(of_set, "method", *shown)
-    yield "\nTables 5.2 and 5.3: seconds a test row at tau 0.9"
+    yield "\nTables 5.2 and 5.3: seconds per test row at tau 0.9"
     yield frame_of(
         {"method": method}
         | _beside({name: _row_seconds(done, name, method) for name in sets}, sets)

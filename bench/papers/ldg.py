@@ -308,7 +308,7 @@ def _digits(source, target, scattered):
 def tell_transfer(run):
     """Yield the accuracies of Figure 4.5 in 15 dimensions, and the dimensions where LDG is best."""
     title = (
-        "Figures 4.5 and 4.6: accuracy in %, two labelled target rows a class, 15 dimensions "
+        "Figures 4.5 and 4.6: accuracy in %, two labelled target rows per class, 15 dimensions "
         "(FDA: 9, ITML's whole metric: all)"
     )
     yield from tell_of_sets(title, run.protocol.problems, run)

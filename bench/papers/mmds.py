@@ -182,7 +182,7 @@ def by_faces(job, outcome, *, one_split, per_class):
     `one_split`. There are up to five folds, and no more than a class has samples.
     """
     rows = read_rows(job.folder / job.problem.file, "X", "y")
-    # Length 1 leaves out differences of light.
+    # Samples of length 1 do not differ by the strength of the light.
     kinds = [Rows(prepared(rows.X), rows.y) for prepared in (pixels, normalize)]
     for seed in seeds(job.context):
         splits = [few_of_each(samples, per_class, seed) for samples in kinds]
@@ -223,7 +223,7 @@ def pca_split(splits, seed, threads):
             shifter = Shifter(train, C, threads)
             still = () if number else (0.0,)  # C has no effect on samples that stay
             for scale in (*still, *FACE_SCALES):
-                yield (C, scale), shifter.accuracy(_ten(), scale, held)
+                yield (C, scale), shifter.accuracy(_ten_components(), scale, held)
 
     means = _means(splits, seed, scores)
     accuracies = []
@@ -232,7 +232,7 @@ def pca_split(splits, seed, threads):
         # The best mean; of equal means, the smallest move.
         place, C, scale = max(choices, key=lambda choice: (means[choice], -choice[2]))
         train, test = centred(splits[place])
-        accuracies.append(Shifter(train, C, threads).accuracy(_ten(), scale, test))
+        accuracies.append(Shifter(train, C, threads).accuracy(_ten_components(), scale, test))
     return *accuracies, scale
 
 
@@ -253,7 +253,7 @@ def _folds(rows, seed):
         yield Split(rows[fit], rows[held])
 
 
-def _ten():
+def _ten_components():
     return mmds_data.extractor("PCA", FACE_COMPONENTS, quick=False)
 
 
@@ -269,7 +269,7 @@ FACES = {
 
 
 def _cases(table, file):
-    """Read pairs of accuracies; a line's name has its data and, unless it is 5, its dimension."""
+    """Yield the cases of a table; a line's name has data, and a dimension unless there are 5."""
     for name, row in figures(file).items():
         data, _, dimension = name.partition(" ")
         for extractor in dict.fromkeys(column.split()[0] for column in row):
@@ -339,7 +339,7 @@ def _shifts():
 # ---- reports -------------------------------------------------------------------------------------
 
 TITLES = {
-    "Table 1": "Table 1: PCA of faces, few rows a class",
+    "Table 1": "Table 1: PCA of faces, few rows per class",
     "Table 4": "Table 4: three extractors in 5, 10 and 20 dimensions",
     "Table 3": "Table 3: five extractors of kernel features, 5 dimensions",
     "Figure 3": "Figure 3: best of the scales, on the test rows",

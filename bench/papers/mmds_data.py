@@ -152,7 +152,7 @@ def kernel(data, X, width, *, quick):
 
 
 def extractor(name, n_components, *, quick):
-    """Make an extractor of the paper by its name there."""
+    """Make an extractor by its name in the paper."""
     k, given = n_components, {"random_state": SEED}
     iterations = QUICK_ITERATIONS if quick else AUTOENCODER_ITERATIONS
     makers = {

@@ -63,7 +63,7 @@ def draw_sets(run):
 
 def draw_transfer(run):
     """Yield accuracy by dimension for every pair of domains."""
-    title = "Two labelled target rows a class: 3-NN accuracy by dimension, Figure 4.5"
+    title = "Two labelled target rows per class: 3-NN accuracy by dimension, Figure 4.5"
     yield from _accuracy(run.protocol.problems, run, title)
 
 

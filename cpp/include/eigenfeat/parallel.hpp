@@ -47,7 +47,7 @@ void for_ranges(index_t n, index_t width, int n_threads, F&& f) {
 }
 
 // Sets a function that the calling thread of a region calls between blocks, at most about twenty
-// times a second; nullptr for none. An exception of the function ends the region like an exception
+// times per second; nullptr for none. An exception of the function ends the region like an exception
 // of a block.
 // The bindings use it to let Ctrl-C interrupt long computations.
 using InterruptCheck = void (*)();

@@ -49,15 +49,15 @@ if TYPE_CHECKING:
     Labels: TypeAlias = NDArray[Any]  # of a type that can be sorted
     ClassWeight: TypeAlias = dict[Any, float] | Literal["balanced"] | None  # factors by label
     Codes: TypeAlias = NDArray[np.integer[Any]]  # indices of labels in a sorted table
+    # Number of folds, splitter, or (training, test) rows.
     CrossValidation: TypeAlias = (
         int | BaseCrossValidator | Iterable[tuple[ArrayLike, ArrayLike]] | None
-    )  # number of folds, splitter, or (training, test) rows
+    )
     DType: TypeAlias = np.dtype[Any]
     Estimator: TypeAlias = BaseEstimator  # with scikit-learn's interface
     Floats: TypeAlias = NDArray[np.floating[Any]]  # float32 for float32 rows, else float64
-    Pairs: TypeAlias = (
-        str | tuple[str, int] | Sequence[tuple[Hashable, Hashable]] | NDArray[Any]
-    )  # a name, a name and a number, or (label, label) pairs
+    # A name, a name and a number, or (label, label) pairs.
+    Pairs: TypeAlias = str | tuple[str, int] | Sequence[tuple[Hashable, Hashable]] | NDArray[Any]
     RandomState: TypeAlias = int | np.random.RandomState | None
     Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 else:  # an import of scikit-learn for these names would take a second

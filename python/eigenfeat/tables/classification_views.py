@@ -189,7 +189,7 @@ class LogitView(View):
             yield self.part(samples, train), self.part(samples, held)
 
     def part(self, samples: Samples, indices: Codes) -> MemorySamples:
-        """Features of the samples of these indices."""
+        """Features of the samples `indices`."""
         part = samples.subset(indices)
         return part.rows.with_features(self.features(part.table))
 

@@ -95,9 +95,8 @@ def check(name, seed):
         same(double, results(name, table, X, weight=weight, **exact), name, 0.05)
     elif relation == "threads" and "n_threads" in DEFAULTS[name]().get_params():
         same(known, results(name, table, weight=weight, n_threads=1), name, 0.0)
-    elif (
-        relation == "samples" and name in BY_SAMPLES and not constant
-    ):  # rounding decides for constants
+    # Rounding decides for constants.
+    elif relation == "samples" and name in BY_SAMPLES and not constant:
         order, given = rng.permutation(len(table.y)), BY_SAMPLES[name]
         moved = None if weight is None else weight[order]
         other = results(name, table, table.X[order], table.X, moved, table.y[order], **given)
