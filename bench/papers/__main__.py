@@ -24,7 +24,7 @@ of Parrish's thesis (University of Washington, 2012), all but the last over ten 
 
   ldg                 LDG and others on 13 sets, Table 3.1 and Figures 3.4-3.8
   ldg-small           15 sets of few time series, Tables 3.3-3.5
-  ldg-training-files  four sets whose test part is missing, by splits
+  ldg-training-files  four sets without a test part, split at random
   ldg-transfer        images of one domain with help from another domain, Figure 4.5
   ldg-digits          digits of one domain, Figures 4.5 and 4.6
   early               when incomplete series are decided, chapter 5

@@ -397,8 +397,8 @@ def _promise(evidence: Evidence, early: NDArray[np.intp]) -> Html | None:
     )
     if getattr(inner, "correction_", None) is None:
         note = (
-            "The rule is not corrected on held-out series: tau holds if the model of the "
-            "completion is right."
+            "The rule is not corrected on held-out series: the reliability holds if the model of "
+            "the completion is right."
         )
         content = Html(content + paragraph(note, kind="soft"))
     return content

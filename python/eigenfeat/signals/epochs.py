@@ -143,7 +143,7 @@ def listed(X: Any) -> Any:
     if hasattr(X, "to_frame") and X.dtype != object:
         raise ValueError(
             "X: expected a table with a series in each row, got a pandas Series; X.unstack() makes "
-            "one of an index of two levels, X.to_frame().T of one series"
+            "a table from an index of two levels, X.to_frame().T from one series"
         )
     return list(X) if X.dtype == object else X
 

@@ -65,7 +65,7 @@ long double deviation(const ClassMoments& moments, index_t c, const reference::M
   for (index_t i = 0; i < d; ++i) {
     const long double mean_error = std::fabs(mean_of(moments, c, i) - expected.mean[i]);
     const long double mean_bound = root * epsilon<double>() * sigma(i);
-    // The reference's own rounding, for means far from zero: it is in long double.
+    // The reference's own rounding in long double, for means far from zero.
     const long double reference_error = epsilon<long double>() * magnitude(i);
     worst = std::max(worst, (mean_error - reference_error) / mean_bound);
     for (index_t j = 0; j < d; ++j) {

@@ -270,7 +270,7 @@ def test_nested_frames_are_refused(rng):
             model.fit(nested, y)
 
 
-def test_misuse_leaves_everything_as_it_was(rng):
+def test_misuse_leaves_models_unchanged(rng):
     X, y = sensors(rng, 60)
     model = lda().fit(X, y)
     before = model.decide(X[:, :, :4]).reliability
@@ -329,7 +329,7 @@ def test_an_error_during_a_push_leaves_streams_unchanged(rng):
     )
     streams = model.streams(4)
     streams.push(X[:4, :, 0])
-    streams.push(X[:2, :, 1], [0, 1])  # the next push has two steps
+    streams.push(X[:2, :, 1], [0, 1])  # the next push has series at two times
     state = pickle.dumps(streams)
     Failing.fails = True
     with pytest.raises(RuntimeError, match="out of order"):

@@ -65,7 +65,7 @@ def test_perturbations_stay_within_the_bounds(rng, share, d):
         A, B = pencil(rng, d)
         c = crawford_number(A, B)
         epsilon = share * c.lower
-        if trial % 2:  # along the direction in which the pencil is nearest to none
+        if trial % 2:  # along the direction in which the pencil is least definite
             M = np.cos(c.angle) * A + np.sin(c.angle) * B
             x = np.linalg.eigh(M)[1][:, :1]
             E, F = -epsilon * np.cos(c.angle) * x @ x.T, -epsilon * np.sin(c.angle) * x @ x.T

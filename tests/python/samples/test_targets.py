@@ -26,7 +26,7 @@ def test_increasing_functions_of_the_target_give_the_same_bins(y, b):
 
 @quick
 @given(integers, n_bins)
-def test_bins_are_ordered_whole_and_none_is_empty(y, b):
+def test_bins_are_ordered_and_nonempty_and_keep_ties_together(y, b):
     y = np.array(y)
     bins = discretize_target(y, b)
     assert bins.dtype == np.int64
@@ -73,7 +73,7 @@ def test_one_column_is_a_single_output(rng):
     assert discretize_target(y[:, None], 4).tolist() == discretize_target(y, 4).tolist()
 
 
-def test_a_given_contraction_is_applied_as_it_is(rng):
+def test_a_given_contraction_is_applied_unchanged(rng):
     Y, u = rng.standard_normal((50, 3)) * [1.0, 10.0, 100.0], [1.0, -2.0, 0.5]
     assert target_groups(Y, 5, contractions=[u])[0].tolist() == discretize_target(Y @ u, 5).tolist()
 

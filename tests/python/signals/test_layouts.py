@@ -78,7 +78,7 @@ def test_arrays_of_objects_and_columns_of_series_are_lists(series, model):
 @pytest.mark.parametrize("model", MODELS)
 def test_long_tables_are_pivoted(series, model):
     long = pd.DataFrame(series).rename_axis(index="id", columns="time").stack()
-    with pytest.raises(ValueError, match=r"got a pandas Series; X\.unstack\(\) makes one"):
+    with pytest.raises(ValueError, match=r"got a pandas Series; X\.unstack\(\) makes a table"):
         model().fit(long, Y)
     table = long.rename("value").reset_index()
     expected = model().fit(series, Y).predict(series)
