@@ -8,7 +8,7 @@ EPS32 = np.finfo(np.float32).eps
 
 
 def pencil(rng, d, dtype=np.float64, *, indefinite=False):
-    """Moment-like A and well-conditioned B: a decaying spectrum, as data has."""
+    """A with a decaying spectrum, as moments of data have, and a well-conditioned B."""
     decay = 1.0 / np.arange(1, d + 1)
     rows = rng.standard_normal((3 * d + 5, d))
     A = (rows * decay).T @ (rows * decay) / len(rows)

@@ -21,7 +21,7 @@ def fitted(name, rows, labels, **parameters):
 
 # ---- units of the columns ------------------------------------------------------------------------
 
-# Estimators with a documented parameter in the units of the columns: C, sigma2, or of the kernel.
+# Estimators with a documented parameter in the units of the columns: C, sigma2, or the kernel's.
 BY_DEFINITION = {"MulticlassSVM", "KernelLDG", "KernelLDG, chi2"}
 BY_DEFINITION |= {name for name in ESTIMATORS if name.startswith("MaxMargin")}
 
@@ -142,7 +142,7 @@ SMALL = ("ITML", "KernelLDG", "MaxMargin", "Sparse")
 SMALL += ("MinimumCost", "Reliable", "Discriminative", "MulticlassSVM")
 SIZES = {"TableClassifier": 90, "TableClassifier, all": 1010, "TableRegressor, all": 120}
 COLUMNS = {"TableClassifier, all": 2}
-# All but "boosting", which "boosting_pairs" does as well.
+# All but "boosting", whose code "boosting_pairs" runs, too.
 PARAMETERS = {"TableClassifier, all": {"views": [name for name in VIEWS if name != "boosting"]}}
 
 
@@ -175,7 +175,7 @@ def test_threads_do_not_change_a_bit(name):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", [n for n in with_parameter("verbose") if "," not in n])
-def test_progress_goes_to_stderr_and_only_if_asked_for(name, capfd):
+def test_progress_is_printed_on_stderr_and_only_with_verbose(name, capfd):
     rows = good_rows(name)
     fitted(name, rows, Y)
     assert capfd.readouterr() == ("", "")

@@ -63,6 +63,7 @@ def test_too_few_iterations_still_give_a_certificate(rng):
     assert found.bound <= found.value  # certified all the same
 
 
+# Minima for the matrix of `conic_problem` by a conic solver, by sparsity.
 CONIC = {1.5: -3.273724072231, 2.0: -3.968896359518, 3.0: -5.142724576937, 5.0: -6.915268889404}
 
 

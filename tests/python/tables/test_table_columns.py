@@ -333,7 +333,7 @@ def test_row_numbers_and_identifiers_are_reported(name, values):
 
 @pytest.mark.parametrize("declared", [False, True])
 def test_gaps_of_text_whose_values_all_differ_are_a_category(tmp_path, declared):
-    """An example are the cabins of passengers, most of which are unknown."""
+    """An example is the column of passengers' cabins, most of which are unknown."""
     rng = np.random.default_rng(0)
     filled = rng.random(300) < 0.3
     cabin = pd.Series([f"C{i}" if known else None for i, known in enumerate(filled)], dtype=object)
