@@ -102,7 +102,7 @@ def tell_of_sets(title, problems, run, value="accuracy"):
     yield LEGEND
     yield from _summary(compared, PRINTED[value])
     if value == "accuracy":
-        yield "\nProcessor seconds a split, choices included, and the thesis's seconds"
+        yield "\nProcessor seconds per split, choices included, and the thesis's seconds"
         yield frame_of(seconds)
         for problem in begun:
             if problem.split:  # differs from the thesis's data

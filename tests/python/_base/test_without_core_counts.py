@@ -28,7 +28,7 @@ LocalQDA().fit(X, y).predict(X)
 
 
 @pytest.mark.long
-@pytest.mark.skipif(sys.platform == "win32", reason="it takes the search path from a child")
+@pytest.mark.skipif(sys.platform == "win32", reason="processes on Windows need the search path")
 def test_without_a_program_that_counts_cores(tmp_path):
     unset = ("OMP_NUM_THREADS", "LOKY_MAX_CPU_COUNT")
     done = python(TWO_CLASSES + COUNTS_CORES, "-W", "error", unset=unset, PATH=str(tmp_path))
