@@ -444,7 +444,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         X : (n, d) or (n, channels, times) array-like, or list of series
             Complete samples that were not used for fitting.
         y : (n,) array-like
-            Labels.
+            Labels, among those of the fit.
         agreement : float in (0, 1), optional
             Share of final labels to promise, the new `reliability_`; `reliability` by default.
 
@@ -462,6 +462,10 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
             labels = column_or_1d(plain_labels(y))
             if len(labels) != len(rows.rows):
                 raise ValueError(f"y: expected {len(rows.rows)} labels, got {len(labels)}")
+            known = self.classes_.tolist()
+            unknown = [label for label in np.unique(labels).tolist() if label not in known]
+            if unknown:
+                raise ValueError(f"y: expected labels among {show(known)}, got {show(unknown)}")
             self._correct(rows, labels, np.unique(labels), tau)
         return self
 

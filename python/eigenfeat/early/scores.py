@@ -144,6 +144,8 @@ def _agreement(label: NDArray[Any], others: Any, name: str) -> float:
     labels = np.asarray(others)
     if labels.shape != label.shape:
         raise ValueError(f"{name}: expected {len(label)} labels, got shape {labels.shape}")
+    if isinstance(label[0], str) != isinstance(labels[0], str):
+        raise ValueError(f"{name}: expected labels such as {show(label[0])}, got {show(labels[0])}")
     return float(np.mean(label == labels))
 
 

@@ -246,6 +246,8 @@ def test_further_samples_replace_the_correction():
     before = dict(vars(model))
     with pytest.raises(ValueError, match="y: expected 1700 labels, got 3"):
         model.calibrate(held_out, labels[:3])
+    with pytest.raises(ValueError, match=r"y: expected labels among \[0, 1\], got \['0', '1'\]"):
+        model.calibrate(held_out, labels.astype(str))
     with pytest.raises(ValueError, match=r"agreement: expected a number in \(0, 1\), got 1.5"):
         model.calibrate(held_out, labels, agreement=1.5)
     assert vars(model) == before

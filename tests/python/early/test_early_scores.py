@@ -26,6 +26,8 @@ def test_scores_by_hand():
     assert found.harmonic_mean == pytest.approx(2 * 0.75 * 0.5 / 1.25)
     late = early_scores(EarlyDecisions(np.array(["a"]), np.array([6])), 6, y=["b"])
     assert late.harmonic_mean == 0.0
+    with pytest.raises(ValueError, match="y: expected labels such as 'a', got 0"):
+        early_scores(early, 6, y=[0, 0, 1, 1])
     bare = early_scores(early, 6)
     assert bare.reliability is bare.accuracy is bare.harmonic_mean is None
 
