@@ -21,6 +21,7 @@ from eigenfeat.plotting.directions import check_image_shape
 from eigenfeat.report.columns import column_importances
 from eigenfeat.report.held_out import Part, cross_predict, held_out_parts, target_numbers
 from eigenfeat.report.measures import measures_of, positive_class
+from eigenfeat.signals.epochs import item_shapes
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -47,7 +48,7 @@ class Evidence:
     """
 
     model: Any
-    X: Any  # array, sparse matrix or data frame
+    X: Any  # array, sparse matrix or data frame; series of several lengths in an array of objects
     y: NDArray[Any]
     names: list[str]  # names of the columns
     shape: tuple[int, int] | None  # shape of images, if columns are pixels
@@ -184,7 +185,13 @@ def _with_names(model: Any, X: Any) -> tuple[Any, list[str]]:
         if known is not None and set(known) <= set(X.columns):
             X = X[list(known)]
         return X, [str(name) for name in X.columns]
+    if len(set(item_shapes(X, "samples"))) > 1:  # series of several lengths
+        items = np.empty(len(X), dtype=object)
+        items[:] = X
+        return items, []
     X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+    if X.dtype == object and len(X.shape) == 1 and len(X) and np.ndim(X[0]):
+        return X, []
     if len(X.shape) < 2:
         raise ValueError(f"X: expected at least two dimensions, got shape {X.shape}")
     if known is not None and len(known) == X.shape[1]:

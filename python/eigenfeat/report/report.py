@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from eigenfeat._base.saved_files import replacing
 from eigenfeat._base.types import Rows
-from eigenfeat._base.validation import check_path, show
-from eigenfeat.report.evidence import evidence_of, predicts
+from eigenfeat._base.validation import check_path, counted, show
+from eigenfeat.report.evidence import Evidence, evidence_of, predicts
 from eigenfeat.report.held_out import origin
 from eigenfeat.report.html import Html, fill_page, paragraph
 from eigenfeat.samples.labelled import row_weights
@@ -51,7 +51,7 @@ def write_report(
         A fitted classifier, regressor or transformer of this package or of scikit-learn, or a
         pipeline or search of them. Features of a transformer are measured by the nearest neighbours
         among these samples.
-    X : (n, d) array-like, sparse matrix or pandas data frame
+    X : (n, d) array-like, sparse matrix, pandas data frame, epochs, or list of series
         Samples that had no part in the fit: measures of training samples are too good.
     y : (n,) array-like
         Labels, or the targets of a regression. Samples with labels that the model does not know are
@@ -135,7 +135,7 @@ def write_report(
     with rc_context({"text.parse_math": False}):  # labels may contain dollars
         figures, sections = contents(evidence)
     n_classes = "" if evidence.regression else f", {len(evidence.classes)} classes"
-    lead = [paragraph(f"{name} on {len(evidence.names):,} columns{n_classes}.")]
+    lead = [paragraph(f"{name} on {_inputs(evidence)}{n_classes}.")]
     lead += [paragraph(f"{key}: ", value) for key, value in (sources or {}).items()]
     if evidence.features is None:
         lead.append(paragraph(origin(seen_in_fit, holdout, cv)[1]))
@@ -145,3 +145,11 @@ def write_report(
         with replacing(path) as file:
             file.write(page.encode())
     return page
+
+
+def _inputs(evidence: Evidence) -> str:
+    """What the model reads, in words: columns, or series."""
+    shape = evidence.X.shape
+    if len(shape) == 1:
+        return "series of several lengths"
+    return counted(shape[1], "channel" if len(shape) == 3 else "column")

@@ -38,6 +38,7 @@ import eigenfeat as ef
 from eigenfeat import EpochClassifier, TableClassifier, report
 from eigenfeat.early import ReliableClassifier
 from eigenfeat.report.columns import column_effect
+from eigenfeat.signals import ConvolutionClassifier
 
 VOID = {"meta", "img", "br"}
 
@@ -197,6 +198,21 @@ def test_the_largest_errors_of_a_regression_have_values_of_columns():
     assert table.columns[4] == "column 1"
     expected = rows[100 + table["sample"].astype(int), 1]
     np.testing.assert_allclose(table["column 1"].astype(float), expected, rtol=1e-5)
+
+
+def test_pages_about_series_and_epochs():
+    random, y = np.random.default_rng(0), np.tile(["a", "b"], 30)
+    epochs = random.standard_normal((60, 3, 40)) + np.where(y == "a", 1, -1)[:, None, None]
+    page = report.write_report(EpochClassifier().fit(epochs, y), epochs, y)
+    assert "EpochClassifier on 3 channels, 2 classes." in page
+    lists = [epoch[:, : 20 + i % 20] for i, epoch in enumerate(epochs)]
+    model = ConvolutionClassifier(random_state=0).fit(lists, y)
+    page = report.write_report(model, lists, y)
+    assert "ConvolutionClassifier on series of several lengths, 2 classes." in page
+    objects = np.empty(60, dtype=object)
+    objects[:] = lists
+    assert report.write_report(model, objects, y) == page
+    assert "cross-validated" in report.write_report(model, lists, y, cv=2)
 
 
 def test_a_page_loads_no_other_file(digit_page):
