@@ -277,8 +277,10 @@ def _naming_lengths(X: Any, y: Any, what: str = "label") -> Iterator[None]:
     except ValueError as error:
         if "inconsistent numbers of samples" not in str(error):
             raise
+        shape, n = np.shape(X), np.shape(y)[0]
+        advice = f"; X.T has {n} samples" if shape[1:] == (n,) else ""
         raise ValueError(
-            f"y: expected {np.shape(X)[0]} {what}s, one per sample, got {np.shape(y)[0]}"
+            f"y: expected {shape[0]} {what}s, one per sample, got {n}{advice}"
         ) from None
 
 

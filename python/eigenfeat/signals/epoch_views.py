@@ -388,7 +388,13 @@ class EstimatorView(View):
         given = {}
         if has_fit_parameter(self.estimator, "sample_weight"):
             given = {"sample_weight": targets.weight}
-        self.fitted = clone(self.estimator).fit(parts[0], targets.codes, **given)
+        try:
+            self.fitted = clone(self.estimator).fit(parts[0], targets.codes, **given)
+        except ValueError as error:
+            name = type(self.estimator).__name__
+            raise ValueError(
+                f"views: {name} cannot be fitted to epochs (n, channels, times): {error}"
+            ) from error
         return self.features(parts)
 
     def features(self, parts: Banks) -> _Array:

@@ -13,6 +13,7 @@ from table_files import csv_text
 
 import eigenfeat as ef
 from eigenfeat import ClassMoments
+from eigenfeat.ldg import LDG
 from eigenfeat.rayleigh import OrientedPCA, RayleighPCA
 
 NAMES = ["length", "width", "height"]
@@ -149,6 +150,15 @@ def test_arrays_of_another_width_are_told_the_columns_of_the_fit(fitted, problem
         )
     unnamed = models[2][1].set_axis(range(4), axis=1)
     assert message_of(models[2][0], unnamed).endswith(f"got none named {shown}, 'word'")
+
+
+def test_transposed_samples_are_recognised(problem):
+    X, y = problem
+    for model in (ef.GEMClassifier(), ef.TableClassifier(), LDG()):
+        with pytest.raises(ValueError, match=r"3 labels, .* got 120; X\.T has 120 samples$"):
+            model.fit(X.T, y)
+        with pytest.raises(ValueError, match=r"120 labels, one per sample, got 100$"):
+            model.fit(X, y[:100])
 
 
 def test_files_of_another_width_are_told_the_columns_of_the_fit(fitted, tmp_path):

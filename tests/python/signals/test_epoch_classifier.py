@@ -381,6 +381,15 @@ def test_constant_channels_lead_to_one_warning(rng, channels, sessions):
     assert found[0].filename == __file__
 
 
+def test_a_view_that_takes_no_epochs_is_named(rng):
+    X, y = with_power(rng)
+    message = (
+        "views: LinearDiscriminantAnalysis cannot be fitted to epochs .*: Found array with dim 3"
+    )
+    with pytest.raises(ValueError, match=message):
+        EpochClassifier(SFREQ, views=["filters", LinearDiscriminantAnalysis()]).fit(X, y)
+
+
 def test_a_sampling_rate_without_bands_warns(rng):
     """The rate in kHz, for example."""
     X, y = with_power(rng)
