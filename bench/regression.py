@@ -1,12 +1,14 @@
 """`TableRegressor()` and other regressions of tables, all with their defaults.
 
-    python bench/regression.py --data DIR [--tables abalone wine] [--splits 3]
+    python bench/regression.py --data DIR [--tables abalone wine] [--splits 3] [--large]
 
 DIR/regression has tables NAME.csv.gz whose last column is `target`; columns with names that end in
 ":cat" are nominal, and empty cells are missing. Friedman's three functions are added, with noise of
 a quarter of their deviation. A split is a half of at most 4,000 training samples. Ridge regression
 gets standardised columns, one-hot categories and means for missing numbers; forest, ExtraTrees and
 boosting get codes of the categories, and CatBoost the categories. Every model has one thread.
+With --large, the tables are three columns of DIR/covtype_subset.npz, predicted from the others, and
+Friedman's functions, the first with 30 columns; a split has at most 60,000 training samples.
 
 Prints the root mean squared error on the other samples relative to CatBoost's (geometric mean over
 the splits), the geometric mean over the tables, and processor seconds of a fit. Then prints the
@@ -39,7 +41,8 @@ from eigenfeat import TableRegressor
 from peers.tables import categories, one_hot, with_codes
 from results import print_markdown
 
-MAX_TRAINED = 4_000
+MAX_TRAINED, MAX_LARGE = 4_000, 60_000
+COVTYPE = {"elevation": 0, "roads": 5, "hillshade": 8}
 
 
 def read(path):
@@ -52,9 +55,16 @@ def read(path):
     return frame.rename(columns=lambda name: name.removesuffix(":cat")), y
 
 
-def made(maker):
+def covtype(path, column):
+    """Columns of the forest cover data, and the one to predict from the others."""
+    with np.load(path) as data:
+        X = np.concatenate([data["X_random50k"], data["X_extra"]]).astype(float)
+    return pd.DataFrame(np.delete(X, column, axis=1)).add_prefix("x"), X[:, column]
+
+
+def made(maker, n):
     """Samples of one of Friedman's functions."""
-    X, y = maker(1_500, random_state=0)
+    X, y = maker(n, random_state=0)
     noise = 0.25 * y.std() * np.random.default_rng(0).standard_normal(len(y))
     return pd.DataFrame(X).add_prefix("x"), y + noise
 
@@ -106,24 +116,28 @@ def main() -> None:
     parser.add_argument("--tables", nargs="*", metavar="NAME")
     parser.add_argument("--models", nargs="*", default=list(MODELS), metavar="NAME")
     parser.add_argument("--splits", type=int, default=3, metavar="N")
+    parser.add_argument("--large", action="store_true", help="tables of many samples")
     options = parser.parse_args()
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         if os.environ.get(name) != "1":
             os.environ[name] = "1"
             os.execv(sys.executable, [sys.executable, *sys.argv])
     warnings.simplefilter("ignore")
-    tables = {
-        path.name.split(".")[0]: (read, path)
-        for path in sorted((options.data / "regression").glob("*.csv.gz"))
-    }
-    for i, maker in enumerate((make_friedman1, make_friedman2, make_friedman3), 1):
-        tables[f"friedman{i}"] = (made, maker)
+    most, first = MAX_TRAINED, make_friedman1
+    if options.large:
+        most, first = MAX_LARGE, partial(make_friedman1, n_features=30)
+        path = options.data / "covtype_subset.npz"
+        tables = {name: partial(covtype, path, column) for name, column in COVTYPE.items()}
+    else:
+        paths = sorted((options.data / "regression").glob("*.csv.gz"))
+        tables = {path.name.split(".")[0]: partial(read, path) for path in paths}
+    for i, maker in enumerate((first, make_friedman2, make_friedman3), 1):
+        tables[f"friedman{i}"] = partial(made, maker, 2 * most if options.large else 1_500)
     rows, of_intervals = [], []
     for table in options.tables or tables:
-        load, source = tables[table]
-        X, y = load(source)
+        X, y = tables[table]()
         for split in range(options.splits):
-            size = min(len(y) // 2, MAX_TRAINED)
+            size = min(len(y) // 2, most)
             parts = train_test_split(X, y, train_size=size, random_state=split)
             for name in options.models:
                 started = time.process_time()

@@ -368,14 +368,10 @@ class ForestClassifierView(ForestView):
 
 
 class BoostingClassifierView(BoostingView):
-    """Gradient boosting (Friedman 2001) of small trees, a series of trees for each class.
-
-    Beyond 30,000 samples it is fitted once, to all samples that are not held out.
-    """
+    """Gradient boosting (Friedman 2001) of small trees, a series of trees for each class."""
 
     steps: int
     n_classes: int
-    is_final = False  # whether `cross_fit` made the final fit
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
         """Like `View.cross_fit`, with the number of steps of the smallest log loss."""
@@ -386,7 +382,7 @@ class BoostingClassifierView(BoostingView):
         if fits_once:
             parts = [(np.setdiff1d(np.arange(len(samples)), folds.held), folds.held)]
         for train, held in parts:
-            super().fit(samples.subset(train))
+            self.grow(samples.subset(train))
             staged.append(self._staged(samples.table.subset(held)))
         stages = np.concatenate(staged, axis=1)
         codes, weight = samples.targets[folds.held], samples.weight_of(folds.held)
@@ -397,11 +393,6 @@ class BoostingClassifierView(BoostingView):
         self.is_final = fits_once
         chosen: _Array = stages[best]
         return chosen
-
-    def fit(self, samples: Samples) -> None:
-        """See `View.fit`."""
-        if not self.is_final:
-            super().fit(samples)
 
     def _staged(self, table: Table) -> _Array:
         """Logits (stages, n, k) after each 25 steps."""

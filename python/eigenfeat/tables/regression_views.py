@@ -53,18 +53,18 @@ _MAP_SHARPNESS = (1.0, 0.25)
 _MAP_STEPS = 2
 _MAX_TUNED = 4_000  # samples that choose the sharpness and learn the map
 _TREES, _MIN_TREES = 100, 50  # of a forest
-_TREES_OF_MANY = 30  # of a forest of more than _MAX_GROWN samples
+_MANY_SAMPLES = 20_000  # beyond, trees are fewer and larger
+_MORE_SAMPLES = 50_000  # beyond, boosting is fitted once
+_TREES_OF_MANY, _MAX_GROWN = 30, 40_000  # trees of a forest of many samples, and samples of each
 _MAX_TRIED, _MAX_TRIES = 500, 25_000  # columns that one split and all trees try
 _BOOSTED_TREES, _MIN_BOOSTED_TREES = 200, 50
 _MAX_SEARCHED = 100_000  # trees of boosting times columns
-_MAX_GROWN = 20_000  # samples of one tree
-_BOOSTING = {
-    "learning_rate": 0.15,
-    "max_leaf_nodes": 8,
-    "min_samples_leaf": 3,
-    "max_bins": 64,
-    "max_features": 0.3,
-}
+_OF_FEW = {"max_leaf_nodes": 8, "learning_rate": 0.15, "min_samples_leaf": 3, "max_bins": 64}
+# Options of boosting, and the largest number of samples that has them.
+_BOOSTING: tuple[tuple[float, dict[str, Any]], ...] = (
+    (_MANY_SAMPLES, _OF_FEW | {"max_features": 0.3}),
+    (np.inf, {"max_leaf_nodes": 31, "min_samples_leaf": 10, "max_features": 0.5}),
+)
 
 
 class LinearView(View):
@@ -279,13 +279,13 @@ class ForestRegressorView(ForestView):
     """Extremely randomised trees of bootstrap samples (Geurts, Ernst and Wehenkel 2006)."""
 
     def unfitted(self, samples: Samples) -> Any:
-        tried, many = min(self.n_columns(samples), _MAX_TRIED), len(samples) > _MAX_GROWN
+        tried, many = min(self.n_columns(samples), _MAX_TRIED), len(samples) > _MANY_SAMPLES
         most = _TREES_OF_MANY if many else max(min(_TREES, _MAX_TRIES // tried), _MIN_TREES)
         return ExtraTreesRegressor(
             n_estimators=most,
             max_features=tried,
             bootstrap=True,
-            max_samples=_MAX_GROWN if many else None,
+            max_samples=min(len(samples), _MAX_GROWN) if many else None,
             random_state=samples.seed,
             n_jobs=resolve(samples.n_threads) or -1,
         )
@@ -294,11 +294,16 @@ class ForestRegressorView(ForestView):
 class BoostingRegressorView(BoostingView):
     """Gradient boosting (Friedman 2001) of small trees, a series of trees for each output."""
 
+    def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
+        outputs = self.fold_outputs(self.grow, samples, folds)
+        self.is_final = samples.size > _MORE_SAMPLES
+        return outputs
+
     def unfitted(self, samples: Samples) -> list[tuple[Any, NDArray[Any]]]:
         most = max(_MAX_SEARCHED // self.n_columns(samples), _MIN_BOOSTED_TREES)
         boosting = HistGradientBoostingRegressor(
             max_iter=min(_BOOSTED_TREES, most),
-            **_BOOSTING,
+            **samples.sized(_BOOSTING),
             early_stopping=False,
             random_state=samples.seed,
         )

@@ -239,9 +239,20 @@ class ForestView(TreesView):
 
 
 class BoostingView(TreesView):
-    """Gradient boosting of small trees."""
+    """Gradient boosting of small trees.
+
+    Of many samples, it is fitted once, to all samples that are not held out.
+    """
+
+    is_final = False  # whether `cross_fit` made the final fit
 
     def fit(self, samples: Samples) -> None:
+        """See `View.fit`."""
+        if not self.is_final:
+            self.grow(samples)
+
+    def grow(self, samples: Samples) -> None:
+        """Fit to samples."""
         statistics = samples.table.statistics
         self.levels = np.hstack([statistics.levels, samples.levels_by_targets()])
         models, weight = self.unfitted(samples), unequal(samples.weight)

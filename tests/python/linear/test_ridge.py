@@ -46,6 +46,19 @@ def test_left_out_predictions_are_those_of_refits(rng, n):
         assert_allclose(left_out(np.array([i]))[0], one.predict(X[i : i + 1] / size)[0], rtol=1e-6)
 
 
+def test_errors_of_some_of_many_samples_choose_the_penalty(rng):
+    n, p = 30_000, 200
+    X = rng.standard_normal((n, p))
+    y = 0.02 * X[:, :1] + rng.standard_normal((n, 1))
+    order = np.argsort(np.abs(y[:, 0]))  # the first samples have the smallest errors
+    X, y, share = X[order], y[order], rng.random(n) + 0.1
+    share /= share.sum()
+    found, left_out = fit_ridge(X.__getitem__, y, share)
+    residuals = y - left_out(np.arange(n))
+    assert_allclose(found.error, share @ residuals[:, 0] ** 2, rtol=0.05)
+    assert found.penalty > 1e-2  # of 200 features one counts, and little
+
+
 def test_without_features_and_with_constant_ones(rng):
     y = rng.standard_normal((20, 1))
     share = np.full(20, 0.05)

@@ -14,6 +14,7 @@ from sklearn.svm import SVR
 from eigenfeat import TableRegressor
 from eigenfeat.io import open_rows
 from eigenfeat.samples import ArrayBlocks, supervised_contractions
+from eigenfeat.tables import regression_views
 from eigenfeat.tables.regression_views import VIEWS
 from eigenfeat.tables.regressor import mixture_weights
 from eigenfeat.tables.trees import Trees
@@ -26,6 +27,16 @@ def quadratic(rng, n=800, d=10):
     X = rng.standard_normal((n, d))
     v = rng.standard_normal(d)
     return X, (X @ v / np.linalg.norm(v)) ** 2 + 0.1 * rng.standard_normal(n)
+
+
+def test_boosting_of_many_samples_is_fitted_once_without_the_held_out_samples(monkeypatch):
+    monkeypatch.setattr(regression_views, "_MORE_SAMPLES", 5_000)
+    monkeypatch.setattr(TableRegressor, "_folds", ())  # one fold
+    X, y = make_friedman1(5_400, noise=1.0, random_state=0)
+    model = TableRegressor("boosting").fit(X, y)
+    held = np.isfinite(model.out_of_fold_prediction_)
+    assert held.sum() == 5_000
+    assert_array_equal(model.predict(X[held]), model.out_of_fold_prediction_[held])
 
 
 @pytest.mark.parametrize("view", VIEWS)
