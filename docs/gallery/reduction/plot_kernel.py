@@ -30,7 +30,7 @@ for ax, model in zip(axes[1:], (linear, kernel), strict=True):
 plt.show()
 
 # %%
-# The component as a function of the plane.
+# The component at each point of the plane.
 
 grid = np.stack(np.meshgrid(*[np.linspace(-8, 8, 120)] * 2), axis=-1).reshape(-1, 2)
 fig, ax = plt.subplots(figsize=(5, 4.5), layout="constrained")

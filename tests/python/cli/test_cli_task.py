@@ -12,7 +12,7 @@ import eigenfeat as ef
 
 @pytest.fixture
 def houses(tmp_path, monkeypatch):
-    """A table with a word and a gap, whose target has some 200 distinct whole numbers."""
+    """A table with a word and a gap, whose target has more than 150 distinct whole numbers."""
     monkeypatch.chdir(tmp_path)
     random = np.random.default_rng(0)
     area, zone = random.normal(1500, 400, 500).round(), random.choice(["RL", "RM"], 500)
@@ -77,7 +77,7 @@ def test_commands_that_need_classes_refuse_many_numbers(houses, command, error):
     assert error in err
 
 
-def test_whole_numbers_that_may_be_classes_are_asked_about(houses):
+def test_auto_refuses_whole_numbers_that_may_be_classes(houses):
     houses.assign(price=np.arange(500) % 120).iloc[np.arange(6000) % 500].to_csv(
         "train.csv", index=False
     )
@@ -86,7 +86,7 @@ def test_whole_numbers_that_may_be_classes_are_asked_about(houses):
     assert "--task: expected classification or regression, got auto for 120 distinct num" in err
 
 
-def test_numbers_with_fractions_are_classes_as_text_alone(houses):
+def test_numbers_with_fractions_are_classes_only_as_text(houses):
     houses.assign(price=np.arange(len(houses)) % 3 / 2).to_csv("train.csv", index=False)
     command = QUICK
     for task in ("auto", "classification"):

@@ -14,7 +14,7 @@ from eigenfeat.samples.target_statistics import CategoryTargets, FoldStatistics,
 
 
 def shops(n_shops=150, each=20, seed=0):
-    """A table whose class depends on the shop, of which there are many."""
+    """A table with a column of many shops, on which the class depends."""
     random = np.random.RandomState(seed)
     rate = 2 * random.randn(n_shops)
     shop = random.permutation(np.repeat(np.arange(n_shops), each))
