@@ -61,8 +61,8 @@ def tell(run):
     if found := lines(run):
         yield (
             f"Eigenvalues of the training rows, gamma {RIDGE}, and mean squares of projections by "
-            "digit. On the first eigenvector of (3, 2) they are 1 for twos and the eigenvalue for "
-            "threes in the paper; with the ridge, twos have less than 1"
+            "digit. On the first eigenvector of (3, 2), the paper has a mean square of 1 for twos, "
+            "and the eigenvalue for threes; with the ridge, that of twos is below 1"
         )
         yield frame_of(found)
 

@@ -194,7 +194,8 @@ TEST_CASE_TEMPLATE("products of rows beyond one group of tiles", T, float, doubl
 }
 
 TEST_CASE("float sums of many rows move into double") {
-  // Groups of 18 tiles add their float sums to double ones. The sums have a million equal terms.
+  // Each group of 18 tiles adds its float sums to sums in double. The sums here have a million
+  // equal terms.
   const index_t n = 1000003;
   Matrix<float> x(n, 1), r(n, 1);
   for (index_t i = 0; i < n; ++i) {

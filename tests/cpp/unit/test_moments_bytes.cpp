@@ -72,7 +72,7 @@ TEST_CASE("bytes: sums of products beyond 32 bits") {
   check_bytes(Vector<std::uint8_t>(n * d, std::uint8_t{255}), n, d, 1);
 }
 
-TEST_CASE("bytes: columns of zeros, of all classes and of one") {
+TEST_CASE("bytes: columns that are zero in all classes or in one class") {
   const index_t n = 200, d = 90;
   Vector<std::uint8_t> x = random_bytes(n * d);
   for (index_t i = 0; i < n; ++i) {

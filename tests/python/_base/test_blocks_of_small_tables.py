@@ -1,7 +1,7 @@
 """Small tables with ties give the same results in blocks, in batches and in one array.
 
-Moments of blocks and of an array differ by rounding errors. These must not decide which columns are
-constant, nor which directions exist.
+Moments of blocks and of an array differ by rounding errors. Rounding errors must not decide which
+columns are constant, nor which directions exist.
 """
 
 import warnings
@@ -115,7 +115,7 @@ def test_blocks_far_from_zero_and_of_few_samples(name, rng):
 
 @pytest.mark.parametrize("name", sorted(OF_RANK))
 @pytest.mark.parametrize("seed", [141, 689])
-def test_rounding_of_float32_is_no_direction(name, seed):
+def test_rounding_of_float32_adds_no_direction(name, seed):
     assert tied_table(seed)[0].dtype == np.float32
     check(name, seed, [blocks_of(5)])
 
@@ -134,7 +134,7 @@ def test_more_blocks(name):
 
 
 @pytest.mark.parametrize("name", BATCHES)
-def test_batches_have_their_weights(name):
+def test_weights_of_batches_add_up(name):
     X, table = tied_table(0)
     model = DEFAULTS[name]()
     for weight in (1.0, 3.0):

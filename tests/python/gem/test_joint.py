@@ -50,7 +50,7 @@ def test_origin_and_unit_of_columns_do_not_matter(dtype, expansion):
     one = joint_classifier(**options).fit(rows, Y[:400])
     other = joint_classifier(**options).fit(rows * unit + origin, Y[:400])
     probabilities = other.predict_proba(rows * unit + origin)
-    # The size of a step does not depend on the gradient's, so that rounding may change entries.
+    # Steps do not shrink with the gradient: rounding of a tiny gradient may change some entries.
     assert np.abs(one.predict_proba(rows) - probabilities).mean() < 0.01
 
 
@@ -65,7 +65,7 @@ def test_directions_ignore_constant_columns(dtype):
     assert not model.layers_[0].directions[constant].any()
 
 
-def test_features_of_other_units_move_too():
+def test_coefficients_change_for_features_in_other_units():
     rows, y = waves(2000, 0)
     rows = np.hstack([rows, 1e7 * np.random.default_rng(1).standard_normal((len(rows), 1))])
     options = {"expansion": "with_input", "scale": "columns", "threshold": None}

@@ -44,7 +44,7 @@ def test_pairs_beyond_memory_and_features_beyond_columns():
         ITML(n_pairs=2**31 - 1).fit(X, y)
 
 
-def test_features_are_the_metrics_and_do_not_depend_on_units():
+def test_distances_of_features_follow_the_metric_in_any_unit():
     X, y = load_iris(return_X_y=True)
     model = ITML(tol=1e-2).fit(X, y)
     reduced = model.transform(X)
@@ -59,7 +59,7 @@ def test_features_are_the_metrics_and_do_not_depend_on_units():
 
 
 def test_fewer_rows_than_columns(rng):
-    """In the span of the rows the metric is that of rotated rows; outside it is the identity."""
+    """In the span of the rows the metric is rotated with them; outside the span, the identity."""
     y = np.repeat([0, 1, 2], 4)
     few = rng.standard_normal((12, 5)) * [3, 2, 1, 1, 1] + y[:, None]
     frame = np.linalg.qr(rng.standard_normal((30, 30)))[0]
@@ -68,7 +68,7 @@ def test_fewer_rows_than_columns(rng):
     expected = np.eye(30) + frame[:5].T @ (inner.metric_ - np.eye(5)) @ frame[:5]
     assert_allclose(model.metric_, expected, atol=1e-8 * np.abs(inner.metric_).max())
     assert_allclose(model.components_.T @ model.components_, expected, atol=1e-7)
-    for m in (3, 5, 8):  # first those on which the rows differ
+    for m in (3, 5, 8):  # features on which the rows differ come first
         reduced = ITML(m, n_pairs=60, tol=1e-6).fit(few @ frame[:5] + 7, y)
         sizes = reduced.transform(few @ frame[:5] + 7).std(axis=0)
         assert_array_equal(sizes > 1e-8, np.arange(m) < 5)
@@ -81,7 +81,7 @@ def test_ranking_is_relevance_less_redundancy(rng):
     features = np.column_stack([rng.standard_normal(300), signal, signal, other])
     ranked = ranked_by_information(features, codes, 4)
     assert ranked[0] in (1, 3)
-    assert set(ranked[:2]) == {1, 3}  # the copy tells nothing new
+    assert set(ranked[:2]) == {1, 3}  # a copy adds no information
 
 
 def test_columns_whose_squares_overflow(rng):

@@ -104,7 +104,7 @@ def test_weights_count_in_the_quantile():
     assert_array_equal(zero.predict_interval(X), without.predict_interval(X))
 
 
-def test_several_outputs_and_constant_ones():
+def test_several_and_constant_outputs():
     X, y = noisy(3, 600)
     Y = np.column_stack([y, 100.0 - 10.0 * y, np.full(len(y), 2.0)])
     model = TableRegressor(FAST).fit(X[:400], Y[:400])
