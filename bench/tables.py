@@ -7,12 +7,12 @@ names end in ":cat" are categories, and empty cells are missing. A split is a st
 most 4,000 training samples; there are three. The large tables are the CSV files of DIR/large_tables
 and Covertype, one split with 15,000 training samples each. The twelve are the files of DIR that the
 papers use and two of scikit-learn, all numeric, with official splits where they exist and random
-halves otherwise. The small ones are 60 to 500 training samples of eight sets, five splits each, for
+halves otherwise. Small tables are 60 to 500 training samples of eight sets, five splits each, for
 `TableClassifier`, logistic regression and LightGBM. Logistic regression and the SVM get
-one-hot categories, and standardised numbers, with means for missing ones; forests get codes of the
+one-hot categories, and standardised numbers, with means for gaps; forests get codes of the
 categories and means; boosted trees and `TableClassifier` read the table as it is. Each split has a
 process of its own, on one thread; seconds are processor time.
-FILE keeps what is finished, and a run goes on where the last one ended. LightGBM, XGBoost and
+FILE keeps what is finished, and a new run goes on where the previous run ended. LightGBM, XGBoost and
 CatBoost come with ``pip install ".[bench]"``; without them they are left out.
 
 Prints mean ranks, mean errors, log losses and seconds.
@@ -74,7 +74,7 @@ def divided(X, y, split, **sizes):
 
 
 def arrays(path, end=""):
-    """Samples and labels of a file."""
+    """Samples and labels of a file, from the arrays with `end` in their names."""
     with np.load(path) as file:
         return file[f"X{end}"].astype(float), file[f"y{end}"]
 

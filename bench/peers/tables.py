@@ -12,13 +12,13 @@ def categories(X):
 
 
 def one_hot(model, X):
-    """The model on one-hot categories and standardised numbers, with means for missing ones."""
+    """The model on one-hot categories and standardised numbers, with means for gaps."""
     encoder = OneHotEncoder(min_frequency=2, handle_unknown="ignore", sparse_output=False)
     return _encoded(encoder, make_pipeline(SimpleImputer(), StandardScaler()), model, X)
 
 
 def with_codes(model, X):
-    """The model on codes of the categories, and on numbers with means for missing ones."""
+    """The model on codes of the categories, and on numbers with means for gaps."""
     encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
     return _encoded(encoder, SimpleImputer(), model, X)
 

@@ -6,7 +6,7 @@
 //
 // The bin of x is the number of edges that are at most x.
 //
-// Splines are the B-splines of degree 3 on a column's knots t, without the last one, by de Boor's
+// Splines are the B-splines of degree 3 on a column's knots t, except the last spline, by de Boor's
 // recurrence (de Boor 1972; SciPy's BSpline). x is first clipped to the interval from the fourth knot
 // to the fourth knot from the end.
 //

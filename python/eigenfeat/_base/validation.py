@@ -615,7 +615,7 @@ def is_rounding(
     entries or of the mean. Entries have errors of ``eps * size``; the error of their mean, summed
     pairwise, is ``log2(n)`` times as large.
     """
-    steps = 4.0 * (2.0 + np.log2(max(n_samples, 1)))
+    steps = 4.0 * (2.0 + np.log2(max(n_samples, 1)))  # 4: a margin
     rounding = steps * float(np.finfo(dtype).eps) * np.abs(np.asarray(size, np.float64))
     return np.asarray(~(np.asarray(deviation) > rounding))
 

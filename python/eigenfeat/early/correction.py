@@ -25,8 +25,8 @@ class can break the promise. The samples of a class must be exchangeable; class 
 change.
 
 **Tests from strict to loose.** The other promises are about the time and the label of the decision,
-which depend on s. Hypotheses "decisions above s break the promise" are tested from the largest
-threshold to smaller ones until one is not rejected (fixed-sequence testing). A hypothesis is
+which depend on s. Hypotheses "decisions above s break the promise" are tested from the largest s
+downwards until a hypothesis is not rejected (fixed-sequence testing). A hypothesis is
 rejected if the bounds of all of its cells reach tau. This needs no correction for the number of
 cells: if a cell breaks the promise, a false rejection needs a wrong bound of this cell.
 

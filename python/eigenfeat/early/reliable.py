@@ -68,7 +68,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
     ----------
     classifier : estimator
         Any classifier, also in ``FrozenEstimator``.
-    completion : completion or None, default=None
+    completion : estimator or None, default=None
         `GaussianCompletion` or `MixtureCompletion`. None: ``MixtureCompletion(overall=0.5)`` with
         the rule "pairwise", complete training samples and at most 32 classes, otherwise
         ``GaussianCompletion()``.
@@ -117,7 +117,7 @@ class ReliableClassifier(ClassifierMixin, BaseEstimator):
         The promised reliability, if the rule is corrected.
     reliability_by_class_ : (G,) array
         Certified share of final labels among the series of each class, at most `reliability_`; NaN
-        for classes without held-out samples. Each holds with the confidence of `correct`.
+        for classes without held-out samples. Each share holds with the confidence of `correct`.
     decision_times_ : (p,) array of int
         Numbers of values after which series may be decided.
     correction_ : Correction

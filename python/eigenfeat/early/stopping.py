@@ -22,7 +22,7 @@ from eigenfeat.moments.columns import deviations
 
 _Array = NDArray[np.float64]
 
-RIDGE = 1.0  # added to the diagonal of the kernel, whose entries are 1
+RIDGE = 1.0  # added to the kernel's diagonal, which is 1
 MAX_SAMPLES = 1500  # samples of a regression, drawn at random
 
 

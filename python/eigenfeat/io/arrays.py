@@ -27,7 +27,7 @@ __all__ = ["ArraySource"]
 
 _PIECE_BYTES = 16 << 20  # size of a chunk
 _PROBED_LABELS = 1 << 16  # first labels, which determine the kind of labels
-_MAX_EMPTY_COLUMNS = 1 << 20  # columns of an array without rows, whose file may be short
+_MAX_EMPTY_COLUMNS = 1 << 20  # without rows, a short file can claim any number of columns
 
 _Array = npt.NDArray[Any]
 

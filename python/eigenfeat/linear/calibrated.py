@@ -273,7 +273,7 @@ class CalibratedLeastSquares(Iterative, Verbose, LinearModel, FromLogits):
         return self
 
     def _steps(self, problem: LogitProblem, metric: Any) -> _Array:
-        """Take all steps; return the weights (p, k) of the last one."""
+        """Take all steps; return the weights (p, k) of the last step."""
         threads = resolve(self.n_threads)
         self.error_history_: list[float] = []
         W: _Array = np.zeros(problem.shape)

@@ -50,8 +50,9 @@ KINDS = ("all", "hypercube", "confusion", "one_vs_rest", "class_tree", "random_g
 
 _Array = npt.NDArray[np.float64]
 
-_POWER_STEPS = 30  # of the power iteration for a principal axis
-# Random groups of classes: groups of a partition, ordered pairs of them, and pairs by default.
+_POWER_STEPS = 30  # steps of the power iteration for a principal axis
+# Random groups of classes: number of groups in a partition, of ordered pairs of its groups, and
+# limits of the number of pairs in all partitions by default.
 _GROUPS_PER_PARTITION = 6
 PAIRS_PER_PARTITION = _GROUPS_PER_PARTITION * (_GROUPS_PER_PARTITION - 1)
 MAX_GROUP_PAIRS, _MIN_GROUP_PAIRS = 600, 150
@@ -155,13 +156,35 @@ class Contrasts:
         return f"Contrasts({len(self)} problem{'s' if len(self) != 1 else ''})"
 
     def weights(self) -> tuple[_Array, _Array]:
-        """Weights above and below, shape (P, k) each."""
+        """Return the weights of the classes in each problem.
+
+        Returns
+        -------
+        above, below : (P, k) arrays
+            Weights in the numerators and in the denominators.
+        """
         k = self.n_classes
         above, below = (np.array([c.dense(k) for c in side]) for side in (self.above, self.below))
         return above, below
 
     def members(self, name: str) -> list[Hashable]:
-        """Labels (without `classes`: indices) of the classes in the contraction of this name."""
+        """Return the classes on one side of a problem.
+
+        Parameters
+        ----------
+        name : str
+            One of `names`.
+
+        Returns
+        -------
+        list
+            Labels of the classes with positive weight; indices if `classes` is None.
+
+        Raises
+        ------
+        ValueError
+            If no side has this name.
+        """
         sides = zip(self.names.ravel().tolist(), _alternating(self.above, self.below), strict=True)
         for result, contraction in sides:
             if result == name:
@@ -349,7 +372,7 @@ def without_empty_classes(
 ) -> tuple[list[Hashable], list[Contraction], npt.NDArray[np.int64]]:
     """Leave the classes without weight out of problems.
 
-    Returns the other classes, the distinct contractions of them, and for each problem the indices
+    Returns the classes with weight, their distinct contractions, and for each problem the indices
     (P, 2) of its two contractions.
     """
     classes = contrasts.classes or tuple(moments.classes_.tolist())
@@ -400,7 +423,7 @@ def random_groups(
     n_groups = int(partitions.max()) + 1
     names = [f"group{r}.{g}" for r in range(len(partitions)) for g in range(n_groups)]
     all_labels = moments.classes_.tolist()
-    # Classes without weight join group 0, which does not change it.
+    # Classes without weight join group 0, whose moments they do not change.
     groups = np.zeros((len(partitions), len(all_labels)), dtype=np.int64)
     active = set(labels.tolist())
     groups[:, [label in active for label in all_labels]] = partitions

@@ -49,7 +49,7 @@ _PULL = 30.0  # strength of the pull of views' weights to their prior, a number 
 _FEW_SAMPLES = 100  # below, the pull is stronger, and columns and predictions may reach further
 _REACH, _REACH_OF_FEW = 1.0, 2.0  # standard deviations beyond the range of the samples
 _MIN_WEIGHT = 0.01
-_MAX_TARGET = 1e300  # magnitude, whose sums over samples stay finite
+_MAX_TARGET = 1e300  # largest magnitude of targets; their sums over samples stay finite
 
 
 class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
@@ -208,7 +208,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         Returns
         -------
         (n, 2) or (n, q, 2) array of float64
-            Lower and upper ends. With q outputs, each has that coverage by itself.
+            Lower and upper ends. Each of q outputs has the coverage by itself.
 
         Notes
         -----
@@ -348,7 +348,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
 def mixture_weights(predictions: _Array, targets: _Array, share: _Array, prior: _Array) -> _Array:
     """Nonnegative weights (v,) of sum 1, with the smallest squared error of the weighted mean.
 
-    A ridge with the weight of thirty samples pulls them to shares in proportion to `prior` over the
+    A ridge with the weight of thirty samples pulls the weights to shares in proportion to `prior` over the
     square of each view's mean squared error. With n < 100 samples, whose errors say little about
     weights, the ridge is ``(100 / n)**2`` times as strong. Weights below 1% become 0.
 

@@ -96,7 +96,7 @@ class TableStatistics(OmitsCaches):
     one_hot : (D,) array of int
         Like `groups`, but neighbouring indicators that are never 1 together form one group.
     n_gaps : int
-        Number of columns, the last ones, that are indicators of gaps.
+        Number of columns at the end that are indicators of gaps.
     reach : float
         Number of standard deviations by which columns may exceed the range of the samples.
     """

@@ -56,7 +56,7 @@ TEST_CASE_TEMPLATE("a non-finite entry is reported by row and column, at any pla
   }
 }
 
-TEST_CASE_TEMPLATE("with many non-finite entries, every number of threads reports the same one", T,
+TEST_CASE_TEMPLATE("of many non-finite entries, the first is reported for any number of threads", T,
                    float, double) {
   Case<T> sample = sample_case<T>(3000, 20);
   for (index_t i = 40; i < 3000; i += 7) sample.rows(i, i % 20) = static_cast<T>(kInfinity);
@@ -106,7 +106,7 @@ TEST_CASE_TEMPLATE("weights must be finite and not negative", T, float, double) 
   }
 }
 
-TEST_CASE_TEMPLATE("shapes must conform", T, float, double) {
+TEST_CASE_TEMPLATE("shapes must match", T, float, double) {
   Case<T> sample = sample_case<T>(10, 4);
   const auto update = [&](MatrixView<const T> rows, index_t n_labels, index_t n_weights) {
     const Labels labels(n_labels, 0);
@@ -117,7 +117,8 @@ TEST_CASE_TEMPLATE("shapes must conform", T, float, double) {
   const MatrixView<const T> rows = sample.rows.read();
   CHECK(starts_with(update(rows.block(0, 0, 10, 3), 10, 0), "X:"));
   const MatrixView<const T> every_second{rows.data, 4, 4, 2 * rows.row_stride, 2};
-  CHECK(starts_with(update(every_second, 4, 0), "X:"));  // neither rows nor columns
+  // Neither rows nor columns are contiguous.
+  CHECK(starts_with(update(every_second, 4, 0), "X:"));
   CHECK(starts_with(update(rows, 9, 0), "labels:"));
   CHECK(starts_with(update(rows, 10, 11), "sample_weight:"));
   CHECK(sample.moments == sample.before);

@@ -13,7 +13,7 @@ import eigenfeat as ef
 from eigenfeat.early import MinimumCostClassifier, ReliableClassifier
 
 SIZES = [(1, 20), (2, 2), (3, 3), (1, 2, 3, 5), (1, 1, 320)]
-# The only errors: they name the class, or the parameter that asks for more.
+# The only errors that are allowed name the class, or the parameter that asks for more samples.
 TOO_SMALL = (
     r"y: expected two samples( or more)? of every class for .*, got one"
     r"|y: expected at least 2 epochs of each class, got 1 of "

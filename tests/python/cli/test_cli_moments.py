@@ -170,7 +170,7 @@ def test_a_checkpoint_of_something_else_is_refused(files, monkeypatch):
             status, _, err = run(*command, folder / "other.efm")
             assert status == 1
             assert f"expected a checkpoint of moments, got a dictionary of {[*content]}" in err
-    assert run(*moments(folder))[0] == 0  # without --resume it is replaced
+    assert run(*moments(folder))[0] == 0  # without --resume the checkpoint is replaced
 
 
 COMMAND = [
@@ -188,7 +188,7 @@ def started(arguments):
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="the test sends a POSIX signal")
-def test_a_killed_run_is_taken_up_again(tmp_path, rng):
+def test_a_killed_run_is_resumed(tmp_path, rng):
     np.save(tmp_path / "X.npy", rng.standard_normal((30000, 8)))
     np.save(tmp_path / "y.npy", rng.integers(0, 3, 30000))
     arguments = moments(tmp_path, "--every", "500", "--block-rows", "25")

@@ -202,7 +202,7 @@ def test_parameters_may_be_numpy_scalars(rng):
 
 
 def waves(random, n, d=12):
-    """Walks that turn back: the first samples mislead a Gaussian about the last ones."""
+    """Walks that turn back: the first values mislead a Gaussian about the last values."""
     y = random.integers(0, 2, n)
     X = random.standard_t(3, (n, d)).cumsum(axis=1) / 3 + y[:, None] * np.linspace(0, 2, d)
     X[:, d // 2 :] += np.where(np.abs(X[:, [1]]) > 0.6, -2.0, 1.0) * X[:, : d - d // 2]

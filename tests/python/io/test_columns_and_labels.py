@@ -86,7 +86,7 @@ def test_an_index_is_not_a_feature(tmp_path, table, index, rng):
         table = table.rename_axis(index)
     table.to_parquet(tmp_path / "rows.parquet")
     assert open_rows(tmp_path / "rows.parquet", "kind").feature_names == ["a", "b", "c"]
-    if index == "case":  # unless it is chosen
+    if index == "case":  # an index that is chosen is a feature
         assert open_rows(tmp_path / "rows.parquet", "kind", columns=["case"]).n_features == 1
 
 

@@ -46,8 +46,9 @@ def test_rows_move_as_equation_9_says(digits):
 
 
 def test_two_classes_are_the_papers_binary_case(digits):
-    """A pair of weights (-v/2, v/2) is the SVM of the hinge loss at twice the cost, and rows move
-    by the multiplier along v: the two-class rule, with half of its multipliers.
+    """Weights (-v/2, v/2) of two classes are the two-class SVM of v at twice the cost.
+
+    Rows move along v, by half the multipliers of the two-class SVM.
     """
     X, y = digits[0], digits[1] % 2
     peer = LinearSVC(C=0.2, loss="hinge", fit_intercept=False, tol=1e-9, max_iter=1_000_000)
@@ -129,7 +130,7 @@ def test_the_scale_is_chosen_by_folds(digits):
     moves = shift.shift(X, y) - X
     spread = np.linalg.norm(X - X.mean(axis=0))
     assert_allclose(np.linalg.norm(moves) / spread, shift.relative_shift_, rtol=1e-8)
-    # It does not depend on the units of the rows.
+    # The chosen scale does not depend on the units of the rows.
     rough = MaxMarginShift(PCA(3), svm=MulticlassSVM(C=0.1 / 2**10), **given)
     assert_allclose(rough.fit(32 * X, y).relative_shift_, shift.relative_shift_)
     listed = MaxMarginShift(PCA(3), cv=StratifiedKFold(2), scales=[1.0]).fit(X, y)

@@ -378,7 +378,7 @@ def test_summaries_are_added_to_series_of_one_length(rng):
 
 @pytest.mark.parametrize("channels", [1, 2])
 def test_missing_values(rng, channels):
-    """A gap takes the last value before it, or the next one; a gap at the end is cut off."""
+    """A gap takes the value before it, at the start the value after it; at the end it is cut."""
     X = rng.standard_normal((12, channels, 40))
     expected, holes = X.copy(), X.copy()
     holes[0, 0, 5:8], expected[0, 0, 5:8] = np.nan, X[0, 0, 4]
@@ -435,7 +435,7 @@ def bad(rng):
 
 
 @pytest.mark.parametrize("case", list(bad(np.random.default_rng(0))))
-def test_bad_series_are_named_and_nothing_is_lost(rng, case):
+def test_bad_series_are_named_and_leave_the_model_unchanged(rng, case):
     X, y, message = bad(rng)[case]
     good, labels = waves(rng, 20, 40)
     model = ConvolutionClassifier(84, random_state=0).fit(good, labels)

@@ -206,7 +206,7 @@ def preferring(
 ) -> NDArray[np.float64]:
     """Return a matrix whose smallest eigenvectors are `first` (r, m), orthonormal, in order.
 
-    The next ones are the eigenvectors of `matrix` in their orthogonal complement.
+    The next eigenvectors are those of `matrix` in the orthogonal complement of `first`.
     """
     if first is None:
         return matrix

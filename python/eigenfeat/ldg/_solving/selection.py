@@ -246,7 +246,7 @@ def fold_accuracies(
 
 
 def _within(coordinates: NDArray[Any], known: NDArray[np.bool_]) -> tuple[NDArray[Any], Array]:
-    """Return coordinates of `known` and of other samples in a basis of the span of `known` ones."""
+    """Return `known` and other samples in a basis of the span of the `known` samples."""
     selected = coordinates[known].astype(np.float64)
     mean = selected.mean(axis=0)
     basis, rows = span_of(np.ascontiguousarray((selected - mean).astype(coordinates.dtype)))
