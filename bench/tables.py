@@ -11,9 +11,9 @@ halves otherwise. Small tables are 60 to 500 training samples of eight sets, fiv
 `TableClassifier`, logistic regression and LightGBM. Logistic regression and the SVM get
 one-hot categories, and standardised numbers, with means for gaps; forests get codes of the
 categories and means; boosted trees and `TableClassifier` read the table as it is. Each split has a
-process of its own, on one thread; seconds are processor time.
-FILE keeps what is finished, and a new run goes on where the previous run ended. LightGBM, XGBoost and
-CatBoost come with ``pip install ".[bench]"``; without them they are left out.
+process of its own, on one thread; seconds are processor time. FILE keeps what is finished, and a
+new run goes on where the previous run ended. LightGBM, XGBoost and CatBoost come with ``pip install
+".[bench]"``; those that are not installed are left out.
 
 Prints mean ranks, mean errors, log losses and seconds.
 """

@@ -174,11 +174,35 @@ class Conditional:
     patterns: PatternGaussians
 
     def take(self, rows: Codes) -> Conditional:
-        """The distributions of the samples `rows`."""
+        """Select samples.
+
+        Parameters
+        ----------
+        rows : (m,) array of int
+            Indices of the samples.
+
+        Returns
+        -------
+        Conditional
+            The distributions of these samples.
+        """
         return Conditional(self.weights[rows], self.means[rows], self.pattern[rows], self.patterns)
 
     def part(self, g: int, rows: Codes) -> Conditional:
-        """Part g of the mixture, for the samples `rows`."""
+        """Select one part of the mixture for some samples.
+
+        Parameters
+        ----------
+        g : int
+            Index of the part.
+        rows : (m,) array of int
+            Indices of the samples.
+
+        Returns
+        -------
+        Conditional
+            One Gaussian for each of these samples.
+        """
         means = self.means[rows, g : g + 1]
         return Conditional(
             np.ones((len(rows), 1)), means, self.pattern[rows], self.patterns.parts[g]

@@ -418,7 +418,18 @@ class CostStream:
         return decision
 
     def finish(self) -> CostDecision:
-        """Decide the series, which has ended, from its known values."""
+        """Decide the series, which has ended, from its known values.
+
+        Returns
+        -------
+        CostDecision
+            The decision, also if it was made before.
+
+        Raises
+        ------
+        ValueError
+            If the series has no known value; then nothing is decided.
+        """
         if self._decision is None:
             if np.isnan(self._samples).all():
                 raise ValueError("finish: expected at least one known sample, got none")

@@ -121,7 +121,18 @@ class Streams:
             return self._reliability.copy()
 
     def decision(self, number: int) -> StreamDecision | None:
-        """Return the decision of one series, or None."""
+        """Return the decision of one series.
+
+        Parameters
+        ----------
+        number : int
+            Index of the series.
+
+        Returns
+        -------
+        StreamDecision or None
+            None if the series is not decided.
+        """
         with self._lock:
             if self._code[number] < 0:
                 return None
@@ -408,14 +419,33 @@ class Stream:
         return self.decision
 
     def finish(self) -> StreamDecision:
-        """Decide the series, which has ended, from its known values: see `Streams.finish`."""
+        """Decide the series, which has ended, from its known values.
+
+        Each channel is padded with its last known value.
+
+        Returns
+        -------
+        StreamDecision
+            The decision, also if it was made before.
+
+        Raises
+        ------
+        ValueError
+            If the series has no known value; then nothing is decided.
+        """
         self._streams.finish()
         decision = self.decision
         assert decision is not None
         return decision
 
     def outlook(self) -> StreamDecision:
-        """Return the label that the series would get now, and the largest tau for it."""
+        """Return the label that the series would get now, and the largest tau for it.
+
+        Returns
+        -------
+        StreamDecision
+            Label, number of values so far, and largest tau; after the decision, the decision.
+        """
         label, reliability = self._streams.outlook()
         return StreamDecision(label[0], self.seen, float(reliability[0]))
 

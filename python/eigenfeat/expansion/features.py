@@ -213,9 +213,20 @@ class ExpandedFeatures:
         return self.shape[0]
 
     def stored(self, n_threads: int | None = None) -> ExpandedFeatures:
-        """Return a copy with stored projections (n F numbers in the dtype of the samples).
+        """Return a copy with stored projections.
 
-        Passes over the features then need no products with the directions.
+        Passes over the features then need no products with the directions. The projections take n F
+        numbers in the dtype of the samples.
+
+        Parameters
+        ----------
+        n_threads : int, optional
+            Number of threads; by default all.
+
+        Returns
+        -------
+        ExpandedFeatures
+            The object itself if it has stored projections.
         """
         if self.projections is not None:
             return self
@@ -225,7 +236,17 @@ class ExpandedFeatures:
         return replace(self, X=self.X if self.include_input else None, projections=projected)
 
     def take(self, rows: Codes | NDArray[np.bool_] | slice) -> ExpandedFeatures:
-        """Select samples by indices or a mask."""
+        """Select samples.
+
+        Parameters
+        ----------
+        rows : (m,) array of int, (n,) array of bool or slice
+            Indices or mask of the samples.
+
+        Returns
+        -------
+        ExpandedFeatures
+        """
         X = None if self.X is None else self.X[rows]
         stored = None if self.projections is None else self.projections[rows]
         subset = copy(self)  # without the checks of `__post_init__`
@@ -233,7 +254,12 @@ class ExpandedFeatures:
         return subset
 
     def toarray(self) -> RealArray:
-        """All features as an array of shape (n, p)."""
+        """Compute all features.
+
+        Returns
+        -------
+        (n, p) array
+        """
         if self.projections is None:
             return expand(
                 self.X,
@@ -253,7 +279,17 @@ class ExpandedFeatures:
         return np.hstack([X.astype(self.dtype, copy=False), expanded])
 
     def core(self, constant: bool) -> CoreRows:
-        """Return the compiled core's features, optionally with a last feature of ones."""
+        """Return the features in the form of the core.
+
+        Parameters
+        ----------
+        constant : bool
+            Whether to add a last feature of ones.
+
+        Returns
+        -------
+        CoreRows
+        """
         dtype = self.dtype
         arguments: dict[str, Any] = {}
         if self.X is not None:

@@ -160,12 +160,32 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         self.verbose = verbose
 
     def nested(self, part: str) -> Any:
-        """The estimator that is the parameter `part`, or its default."""
+        """Return the estimator that is a parameter, or its default.
+
+        Parameters
+        ----------
+        part : {"gem", "logit"}
+            Name of the parameter.
+
+        Returns
+        -------
+        estimator
+        """
         given = getattr(self, part)
         return self._nested[part]() if given is None else given
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return parameters as scikit-learn does, including those of default estimators."""
+        """Return the parameters, including those of default estimators.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to return the parameters of `gem` and `logit`, too.
+
+        Returns
+        -------
+        dict of str to object
+        """
         params: dict[str, Any] = super().get_params(deep)
         if deep:
             for part, make in self._nested.items():
@@ -175,7 +195,19 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         return params
 
     def set_params(self, **params: Any) -> Any:
-        """Set parameters; ``gem__ridge``, for example, replaces None by `GEM()` with this ridge."""
+        """Set parameters.
+
+        Parameters
+        ----------
+        **params
+            Parameters by name. ``gem__ridge``, for example, replaces ``gem=None`` by `GEM()` with
+            this ridge.
+
+        Returns
+        -------
+        GEMClassifier
+            The estimator itself.
+        """
         for part, make in self._nested.items():
             named = any(name.startswith(f"{part}__") for name in params)
             if named and params.get(part, getattr(self, part)) is None:
@@ -251,14 +283,35 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         return self.logits_of(X if is_valid(self, X) else self.validated(X))
 
     def logits_of(self, X: Any) -> Floats:
-        """Like `decision_function`, for checked and complete samples."""
+        """Compute logits without a check of the samples.
+
+        Parameters
+        ----------
+        X : (n, d) array, sparse matrix or ExpandedFeatures
+            Checked samples without missing entries.
+
+        Returns
+        -------
+        (n, k) array, or (n,) with two classes
+            As in `decision_function`.
+        """
         rows = few_features(X, self.layers_, self.n_threads)
         if rows is not None:
             return self.logit_.scores_of(rows)
         return np.asarray(self.logit_.decision_function(self.features(X)))
 
     def features(self, X: Any) -> ExpandedFeatures:
-        """Features of the fitted logit, for samples that are checked and complete."""
+        """Return the features of the fitted logit, without a check of the samples.
+
+        Parameters
+        ----------
+        X : (n, d) array or sparse matrix
+            Checked samples without missing entries.
+
+        Returns
+        -------
+        ExpandedFeatures
+        """
         return layer_features(X, self.layers_, self.n_threads)
 
     # ---- parts of a fit, for ensembles, searches and joint training ------------------------------
@@ -297,6 +350,11 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
             Nonnegative weights of the samples.
         moments : bool, default=True
             Whether the first pass over blocks also accumulates the moments.
+
+        Returns
+        -------
+        LabelledSamples
+            Complete samples with their labels and weights.
         """
         return prepare(
             self,
@@ -310,13 +368,28 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         )
 
     def validated(self, X: Any) -> Any:
-        """Samples to predict, checked and completed."""
+        """Check and complete samples to predict.
+
+        Parameters
+        ----------
+        X : (n, d) array-like or sparse matrix
+            Samples, as in `decision_function`.
+
+        Returns
+        -------
+        (n, d) array or sparse matrix
+        """
         check_is_fitted(self, "logit_")
         X = validate_columns(self, X, reset=False, **input_options(X))
         return complete(self, X)
 
     def depth_options(self) -> Depth:
-        """The parameters of the layers."""
+        """Return the parameters of the layers.
+
+        Returns
+        -------
+        Depth
+        """
         gem = clone(self.nested("gem"))
         if gem.expansion == "auto" and self._is_smooth():
             gem.expansion = "shifted"
@@ -328,7 +401,12 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         return Depth(gem, self.depth, self.hidden_directions)
 
     def logit_options(self) -> MultinomialLogit:
-        """The logit on the features, not fitted."""
+        """Return the logit on the features, not fitted.
+
+        Returns
+        -------
+        MultinomialLogit
+        """
         given = self.nested("logit").get_params(deep=False)
         # Projections have a common unit, input columns have different units.
         columns = self.nested("gem").expansion == "with_input" and self.depth == 1
@@ -342,14 +420,41 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
     def keep(
         self, samples: LabelledSamples, layers: list[Layer], logit: MultinomialLogit
     ) -> GEMClassifier:
-        """Set the fitted attributes."""
+        """Set the fitted attributes.
+
+        Parameters
+        ----------
+        samples : LabelledSamples
+            Samples of the fit.
+        layers : list of Layer
+            Directions of each layer.
+        logit : MultinomialLogit
+            Fitted logit.
+
+        Returns
+        -------
+        GEMClassifier
+            The estimator itself.
+        """
         keep_completion(self, samples.completion)
         self.layers_, self.logit_, self.classes_ = layers, logit, logit.classes_
         self.penalty_, self.temperature_ = logit.penalty_, logit.temperature_
         return self
 
     def fit_logit(self, samples: LabelledSamples, layers: list[Layer]) -> MultinomialLogit:
-        """Fit the logit to the features of samples."""
+        """Fit the logit to the features of samples.
+
+        Parameters
+        ----------
+        samples : LabelledSamples
+            Samples of the fit.
+        layers : list of Layer
+            Directions of each layer.
+
+        Returns
+        -------
+        MultinomialLogit
+        """
         started = time.perf_counter()
         logit = self.logit_options()
         with steps_of(self, logit):

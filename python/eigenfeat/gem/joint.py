@@ -184,7 +184,29 @@ class JointGEMClassifier(GEMClassifier):
     def prepare(
         self, X: Any, y: Any, sample_weight: Any, *, moments: bool = True
     ) -> LabelledSamples:
-        """See `GEMClassifier.prepare`; ValueError for samples that cannot be read in any order."""
+        """Check samples, labels and weights; set the attributes that describe the input.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Samples, as in `fit`.
+        y : (n,) array-like or None
+            Labels; None with blocks, which contain labels and weights.
+        sample_weight : (n,) array-like or None
+            Nonnegative weights of the samples.
+        moments : bool, default=True
+            Whether the first pass over blocks also accumulates the moments.
+
+        Returns
+        -------
+        LabelledSamples
+            Complete samples with their labels and weights.
+
+        Raises
+        ------
+        ValueError
+            If the samples cannot be read in any order.
+        """
         samples = super().prepare(X, y, sample_weight, moments=moments)
         blocks = getattr(samples, "blocks", None)
         if blocks is not None and not isinstance(blocks, ArrayBlocks):
@@ -228,7 +250,12 @@ class JointGEMClassifier(GEMClassifier):
         return self
 
     def logit_options(self) -> MultinomialLogit:
-        """The logit before the training, with temperature 1."""
+        """Return the logit before the training, with temperature 1.
+
+        Returns
+        -------
+        MultinomialLogit
+        """
         return super().logit_options().set_params(temperature=1.0)
 
     def _is_smooth(self) -> bool:

@@ -244,7 +244,18 @@ class GEMClassifierCV(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstim
         return pair if self.scoring == "error" else pair[::-1]
 
     def decision_function(self, X: Rows | RowBlocks) -> Floats:
-        """Logits of the best candidate, (n, k), or (n,) with two classes."""
+        """Compute the logits of the best candidate.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Samples, as in `GEMClassifier.decision_function`.
+
+        Returns
+        -------
+        (n, k) array, or (n,) with two classes
+            With two classes, the logit of the second class over the first.
+        """
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.decision_function(X)
 

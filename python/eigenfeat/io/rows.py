@@ -171,8 +171,23 @@ class FileRows(RowBlocks):
         Empty cells are missing values if the estimator accepts missing values. A fitted estimator
         gets the columns of its fit, by their names or, in files without names, by their places. If
         the estimator accepts categories, its encoder converts columns of text to numbers; before a
-        fit, a first pass counts the categories for a new encoder. ValueError if columns of the
-        fitted estimator are not in the files.
+        fit, a first pass counts the categories for a new encoder.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Estimator that reads the rows.
+        fitted : bool
+            Whether the rows are for a fitted estimator; otherwise, for its fit.
+
+        Returns
+        -------
+        FileRows
+
+        Raises
+        ------
+        ValueError
+            If columns of the fitted estimator are not in the files.
         """
         encodes = not fitted and getattr(estimator, "categorical_features", None) == "from_dtype"
         if self._plain is not None:
@@ -244,10 +259,14 @@ class FileRows(RowBlocks):
         return places, kinds
 
     def table(self) -> Block | None:
-        """All rows, with missing values, as one block whose `X` is a pandas data frame.
+        """Return all rows, with missing values, as one block whose `X` is a pandas data frame.
 
-        None if the rows take more than `memory` bytes, or are numbers without names of columns.
         Columns that a fitted encoder leaves out are empty.
+
+        Returns
+        -------
+        Block or None
+            None if the rows take more than `memory` bytes, or are numbers without names of columns.
         """
         frames = self.frames()
         if frames is None:
@@ -257,9 +276,17 @@ class FileRows(RowBlocks):
         return block
 
     def frames(self, *, missing: bool = True) -> FileRows | None:
-        """These files with blocks whose `X` are data frames; None for numbers without names.
+        """Return these files with blocks whose `X` are data frames; bad rows are not marked.
 
-        Missing values are errors unless `missing`; bad rows are not marked.
+        Parameters
+        ----------
+        missing : bool, default=True
+            Whether missing values are allowed.
+
+        Returns
+        -------
+        FileRows or None
+            None for sparse rows, and for numbers without names of columns.
         """
         source, encoder = self.sources[0], self.encoder
         if source.sparse:
@@ -296,6 +323,13 @@ class FileRows(RowBlocks):
         after : Position, optional
             Position returned with a block of the same files and options; iteration continues with
             the next block. By default, it starts from the beginning.
+
+        Yields
+        ------
+        block : Block
+            Rows of the block.
+        position : Position
+            Position after the block.
 
         Raises
         ------
@@ -416,11 +450,26 @@ class FileRows(RowBlocks):
         return fault
 
     def in_memory(self, *, sparse: bool = False) -> Block | None:
-        """All rows as one block, if they take at most `memory` bytes; sparse rows on request."""
+        """Return all rows as one block, if they take at most `memory` bytes.
+
+        Parameters
+        ----------
+        sparse : bool, default=False
+            Whether to return sparse rows, too.
+
+        Returns
+        -------
+        Block or None
+        """
         return None if self.sources[0].sparse and not sparse else self.gathered()
 
     def gathered(self) -> Block | None:
-        """All rows as one block; None if they take more than `memory` bytes."""
+        """Return all rows as one block, if they take at most `memory` bytes.
+
+        Returns
+        -------
+        Block or None
+        """
         known = [source.n_rows for source in self.sources if source.n_rows is not None]
         row_bytes, sparse = self.n_features * self.dtype.itemsize, self.sources[0].sparse
         if sum(known) * row_bytes > self.memory and not self.options.skip_bad and not sparse:
@@ -437,7 +486,18 @@ class FileRows(RowBlocks):
         return joined(parts)
 
     def check_not_empty(self, n: int) -> None:
-        """ValueError if `n`, the number of good rows, is 0."""
+        """Raise an error if there are no good rows.
+
+        Parameters
+        ----------
+        n : int
+            Number of good rows.
+
+        Raises
+        ------
+        ValueError
+            If `n` is 0; the message has the number of bad rows and the first of them.
+        """
         if n:
             return
         path = self.sources[0].path
@@ -451,7 +511,13 @@ class FileRows(RowBlocks):
         raise ValueError(f"{path}: expected at least one row, got none; {what}{reason}")
 
     def identity(self) -> dict[str, Any]:
-        """Properties that determine the blocks: paths, sizes and times of files, and options."""
+        """Return the properties that determine the blocks.
+
+        Returns
+        -------
+        dict of str to object
+            Paths, sizes and times of the files, and options.
+        """
         paths = [path.resolve() for source in self.sources for path in source.files()]
         identity: dict[str, Any] = {"files": [*map(str, paths)]}
         for path in paths:

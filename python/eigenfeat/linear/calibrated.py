@@ -314,14 +314,36 @@ class CalibratedLeastSquares(Iterative, Verbose, LinearModel, FromLogits):
 
     @over_blocks
     def predict_proba(self, X: Features) -> Floats:
-        """Class probabilities (n, k), all positive."""
+        """Compute the classes' probabilities, which are all positive.
+
+        Parameters
+        ----------
+        X : (n, p) array-like, sparse matrix, ExpandedFeatures or RowBlocks
+            Features, as in `decision_function`.
+
+        Returns
+        -------
+        (n, k) array
+            For blocks, an iterator over such arrays.
+        """
         scores = self._calibrated(X)
         P = (self.n_rows_ * on_simplex(scores) + 0.5) / (self.n_rows_ + 0.5 * scores.shape[1])
         return P.astype(scores.dtype, copy=False)
 
     @over_blocks
     def predict_log_proba(self, X: Features) -> Floats:
-        """Logarithms of the class probabilities, (n, k)."""
+        """Compute the logarithms of the classes' probabilities.
+
+        Parameters
+        ----------
+        X : (n, p) array-like, sparse matrix, ExpandedFeatures or RowBlocks
+            Features, as in `decision_function`.
+
+        Returns
+        -------
+        (n, k) array
+            For blocks, an iterator over such arrays.
+        """
         return np.asarray(np.log(self.predict_proba(X)))
 
     def _calibrated(self, X: Any) -> Floats:

@@ -123,7 +123,18 @@ class LinearModel(BlockScores, ClassifierMixin, BaseEstimator):
         return self.scores_of(core_rows(self._checked(X), True))
 
     def scores_of(self, rows: CoreRows) -> Floats:
-        """Logits of features with the constant, as `decision_function` returns them."""
+        """Compute logits without a check of the features.
+
+        Parameters
+        ----------
+        rows : CoreRows
+            Features of n samples in the form of the core, with a last feature of ones.
+
+        Returns
+        -------
+        (n, k) array, or (n,) with two classes
+            As in `decision_function`.
+        """
         if "coef_" not in self.__dict__:  # the check takes longer than the scores of few samples
             check_is_fitted(self, "coef_")
         weights = np.ascontiguousarray(self.coef_, dtype=np.float64)

@@ -216,7 +216,17 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         return self.extractor_.transform(self._rows(X))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Return the names of the extractor's features."""
+        """Return the names of the extractor's features.
+
+        Parameters
+        ----------
+        input_features : (d,) array-like of str, optional
+            Not used; features are named after the extractor.
+
+        Returns
+        -------
+        (m,) array of str
+        """
         check_is_fitted(self, "extractor_")
         return self.extractor_.get_feature_names_out()
 

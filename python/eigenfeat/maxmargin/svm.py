@@ -196,7 +196,18 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
 
     @over_blocks
     def predict(self, X: Rows | RowBlocks) -> Labels:
-        """Return the labels of the largest scores, (n,)."""
+        """Predict the labels of the largest scores.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix, ExpandedFeatures or RowBlocks
+            Samples, as in `decision_function`.
+
+        Returns
+        -------
+        (n,) array
+            For blocks, an iterator over such arrays.
+        """
         scores = self.decision_function(X)
         best = scores > 0 if scores.ndim == 1 else np.argmax(scores, axis=1)
         return self.classes_[np.asarray(best, dtype=np.intp)]

@@ -233,6 +233,11 @@ class ClassMoments:
         scatter : (d, d) array-like
             Symmetric positive semidefinite matrix; neither property is checked.
 
+        Returns
+        -------
+        ClassMoments
+            These moments.
+
         Raises
         ------
         ValueError
@@ -377,12 +382,42 @@ class ClassMoments:
         return 0.0 if sums is None else sums.weight(index)
 
     def weight(self, c: Hashable) -> float:
-        """Sum of the weights of the samples of class `c`."""
+        """Return the sum of the weights of the samples of a class.
+
+        Parameters
+        ----------
+        c : label
+            One of `classes_`.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If the class is unknown.
+        """
         with self._lock:
             return self._weight_at(self._table.index(c))
 
     def mean(self, c: Hashable) -> _Array:
-        """Mean of class `c`, shape (d,). ValueError if the class is unknown or has no weight."""
+        """Return the mean of a class.
+
+        Parameters
+        ----------
+        c : label
+            A class with weight.
+
+        Returns
+        -------
+        (d,) array
+
+        Raises
+        ------
+        ValueError
+            If the class is unknown or has no weight.
+        """
         with self._lock:
             return self._mean_at(self._with_weights([c])[0])
 
@@ -393,18 +428,66 @@ class ClassMoments:
         return self._accumulated.mean_high(index) + self._accumulated.mean_low(index)
 
     def weights_and_means(self, classes: Sequence[Hashable]) -> tuple[_Array, _Array]:
-        """Weights (k,) and means (k, d) of classes of positive weight."""
+        """Return the weights and means of several classes.
+
+        Parameters
+        ----------
+        classes : sequence of k labels
+            Classes with weight.
+
+        Returns
+        -------
+        weights : (k,) array
+            Sums of the weights of the samples.
+        means : (k, d) array
+            Means of the classes.
+
+        Raises
+        ------
+        ValueError
+            If a class is unknown or has no weight.
+        """
         with self._lock:
             indices = self._with_weights(classes)
             weights = np.array([self._weight_at(i) for i in indices])
             return weights, np.array([self._mean_at(i) for i in indices])
 
     def variance(self, c: Hashable) -> _Array:
-        """Variances of the columns in class `c`, shape (d,). ValueError as for `mean`."""
+        """Return the variances of the columns in a class.
+
+        Parameters
+        ----------
+        c : label
+            A class with weight.
+
+        Returns
+        -------
+        (d,) array
+
+        Raises
+        ------
+        ValueError
+            If the class is unknown or has no weight.
+        """
         return self.variances([c])[0]
 
     def variances(self, classes: Sequence[Hashable]) -> list[_Array]:
-        """Variances of the columns in each of several classes."""
+        """Return the variances of the columns in each of several classes.
+
+        Parameters
+        ----------
+        classes : sequence of k labels
+            Classes with weight.
+
+        Returns
+        -------
+        list of k (d,) arrays
+
+        Raises
+        ------
+        ValueError
+            If a class is unknown or has no weight.
+        """
         with self._lock:
             indices, formed = self._with_weights(classes), self._accumulated
             if self._kept_samples is not None:
@@ -417,10 +500,19 @@ class ClassMoments:
         return self._kept_samples is not None
 
     def few_samples(self) -> tuple[_Array, Labels, _Array] | None:
-        """Samples (n, d), labels and weights (n,), if they were kept; otherwise None.
+        """Return the samples, if they were kept.
 
         Samples are kept if there are at least 200 columns and at most half as many samples, until
         a matrix is requested.
+
+        Returns
+        -------
+        X : (n, d) array
+            Samples.
+        y : (n,) array
+            Labels.
+        weight : (n,) array
+            Weights of the samples. If the samples were not kept, the result is None instead.
         """
         with self._lock:
             if self._kept_samples is None:
@@ -431,23 +523,73 @@ class ClassMoments:
             return X, labels[codes], weights
 
     def second_moment(self, c: Hashable) -> _Array:
-        """E[x x^T | c] (eq. 2), shape (d, d). ValueError as for `mean`."""
+        """Return the second moment of a class, E[x x^T | c] (eq. 2).
+
+        Parameters
+        ----------
+        c : label
+            A class with weight.
+
+        Returns
+        -------
+        (d, d) array
+
+        Raises
+        ------
+        ValueError
+            If the class is unknown or has no weight.
+        """
         with self._lock:
             core, index = self._class(c)
             return core.second_moment(index)
 
     def covariance(self, c: Hashable) -> _Array:
-        """E[(x - mu_c)(x - mu_c)^T | c], shape (d, d). ValueError as for `mean`."""
+        """Return the covariance of a class, E[(x - mu_c)(x - mu_c)^T | c].
+
+        Parameters
+        ----------
+        c : label
+            A class with weight.
+
+        Returns
+        -------
+        (d, d) array
+
+        Raises
+        ------
+        ValueError
+            If the class is unknown or has no weight.
+        """
         return self.covariances([c])[0]
 
     def covariances(self, classes: Sequence[Hashable]) -> list[_Array]:
-        """Covariances (d, d) of several classes."""
+        """Return the covariances of several classes.
+
+        Parameters
+        ----------
+        classes : sequence of k labels
+            Classes with weight.
+
+        Returns
+        -------
+        list of k (d, d) arrays
+
+        Raises
+        ------
+        ValueError
+            If a class is unknown or has no weight.
+        """
         with self._lock:
             indices, core = self._with_weights(classes), self._core
             return [] if core is None else [core.covariance(index) for index in indices]
 
     def copy(self) -> ClassMoments:
-        """An independent copy."""
+        """Return an independent copy.
+
+        Returns
+        -------
+        ClassMoments
+        """
         with self._lock:
             twin = type(self).__new__(type(self))
             twin._table, twin._dtype, twin._lock = self._table, self._dtype, threading.RLock()

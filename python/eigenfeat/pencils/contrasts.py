@@ -160,8 +160,10 @@ class Contrasts:
 
         Returns
         -------
-        above, below : (P, k) arrays
-            Weights in the numerators and in the denominators.
+        above : (P, k) array
+            Weights in the numerators.
+        below : (P, k) array
+            Weights in the denominators.
         """
         k = self.n_classes
         above, below = (np.array([c.dense(k) for c in side]) for side in (self.above, self.below))

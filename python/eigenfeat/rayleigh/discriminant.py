@@ -259,7 +259,18 @@ class SlicedInverseRegression(SupervisedRayleigh):
         self.n_threads = n_threads
 
     def fit_moments(self, moments: ClassMoments) -> SlicedInverseRegression:
-        """Solve for directions from moments of slices; see `FisherLDA.fit_moments`."""
+        """Solve for directions from moments of slices.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Moments of the samples by slices of the target, or by classes.
+
+        Returns
+        -------
+        SlicedInverseRegression
+            The estimator itself.
+        """
         super().fit_moments(moments)
         self.slice_edges_: Any = None
         return self

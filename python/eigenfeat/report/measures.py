@@ -105,7 +105,18 @@ class ClassificationMeasures:
         return self.by_class.index.tolist()
 
     def confused(self, count: int) -> list[tuple[int, int, int]]:
-        """The most frequent confusions: true class, predicted class, number of samples."""
+        """Return the most frequent confusions of classes.
+
+        Parameters
+        ----------
+        count : int
+            Number of confusions to return at most.
+
+        Returns
+        -------
+        list of (int, int, int)
+            Indices of the true and of the predicted class, and number of samples, descending.
+        """
         wrong = self.confusion - np.diag(np.diag(self.confusion))
         order = np.argsort(-wrong, axis=None, kind="stable")[:count]
         pairs = (divmod(int(at), len(wrong)) for at in order)
@@ -114,7 +125,15 @@ class ClassificationMeasures:
     def verdict(self, unit: str = "sample") -> str:
         """Compare the predictions with a constant prediction, in sentences.
 
-        Percentages are shares of the samples' weight; `unit` is the noun for a sample.
+        Parameters
+        ----------
+        unit : str, default="sample"
+            Noun for a sample.
+
+        Returns
+        -------
+        str
+            Sentences; percentages are shares of the samples' weight.
         """
         amount = (
             f"{counted(self.errors, 'error')} in {counted(self.n_samples, unit)} "
@@ -140,9 +159,13 @@ class ClassificationMeasures:
         return " ".join(sentences)
 
     def compared(self) -> list[tuple[str, float, float, str]]:
-        """Rows of a table: measure, value, value of a constant prediction, and this prediction.
+        """Return measures beside those of a constant prediction.
 
-        Measures that are poor for every constant prediction come first.
+        Returns
+        -------
+        list of (str, float, float, str)
+            Name, value, value of a constant prediction, and name of the constant prediction.
+            Measures that are poor for every constant prediction come first.
         """
         rows = [
             ("balanced accuracy", self.balanced_accuracy, self.chance, "any constant prediction")
@@ -161,7 +184,13 @@ class ClassificationMeasures:
         return rows
 
     def as_dict(self) -> dict[str, Any]:
-        """The measures in types of JSON; None for undefined numbers."""
+        """Return the measures in types of JSON.
+
+        Returns
+        -------
+        dict of str to object
+            Values of the attributes; None for undefined numbers.
+        """
         return _json_value(asdict(self)) | {"classes": self.classes}
 
 
@@ -193,7 +222,17 @@ class RegressionMeasures:
     mean_mean_absolute_error: float
 
     def verdict(self, unit: str = "sample") -> str:
-        """Compare the predictions with the mean of the target, in a sentence."""
+        """Compare the predictions with the mean of the target, in a sentence.
+
+        Parameters
+        ----------
+        unit : str, default="sample"
+            Noun for a sample.
+
+        Returns
+        -------
+        str
+        """
         better = self.root_mean_squared_error < self.mean_root_mean_squared_error
         start = "Root" if better else "No better than the mean: root"
         return (
@@ -203,7 +242,13 @@ class RegressionMeasures:
         )
 
     def compared(self) -> list[tuple[str, float, float, str]]:
-        """Rows of a table: measure, value, value of the constant prediction, and its name."""
+        """Return measures beside those of the mean of the target.
+
+        Returns
+        -------
+        list of (str, float, float, str)
+            Name, value, value of the constant prediction, and name of the constant prediction.
+        """
         mean = "mean of the target"
         return [
             ("R^2", self.r2, 0.0, mean),
@@ -213,7 +258,13 @@ class RegressionMeasures:
         ]  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
-        """The measures in types of JSON; None for undefined numbers."""
+        """Return the measures in types of JSON.
+
+        Returns
+        -------
+        dict of str to object
+            Values of the attributes; None for undefined numbers.
+        """
         return dict(_json_value(asdict(self)))
 
 

@@ -112,21 +112,50 @@ class RowBlocks(ABC):
         return None
 
     def in_memory(self, *, sparse: bool = False) -> Block | None:
-        """All samples as one block if they fit into memory, otherwise None.
+        """Return all samples as one block if they fit into memory.
 
-        None also for sparse samples, unless `sparse` is true.
+        Parameters
+        ----------
+        sparse : bool, default=False
+            Whether to return sparse samples, too.
+
+        Returns
+        -------
+        Block or None
         """
         return None
 
     def table(self) -> Block | None:
-        """Like `in_memory`, with a data frame as `X`; None also for columns without names."""
+        """Return all samples as one block with a data frame, if they fit into memory.
+
+        Returns
+        -------
+        Block or None
+            None also for columns without names.
+        """
         return None
 
     def prepared_for(self, estimator: Any, *, fitted: bool) -> RowBlocks:
-        """The samples with the columns that an estimator reads, before or after its fit.
+        """Return the samples with the columns that an estimator reads.
 
         Samples of files have their columns in the order of the fit, and NaN for missing values if
-        the estimator accepts them. ValueError if a fitted estimator has columns of other names.
+        the estimator accepts missing values.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Estimator that reads the samples.
+        fitted : bool
+            Whether the samples are for a fitted estimator; otherwise, for its fit.
+
+        Returns
+        -------
+        RowBlocks
+
+        Raises
+        ------
+        ValueError
+            If a fitted estimator has columns of other names.
         """
         check_same_names(_fitted_names(estimator, fitted), self.column_names, "X")
         return self
@@ -150,6 +179,11 @@ class RowBlocks(ABC):
         *arguments
             Arguments sent to the processes that hold the blocks.
 
+        Returns
+        -------
+        object
+            The merged result.
+
         Raises
         ------
         ValueError
@@ -166,7 +200,17 @@ class RowBlocks(ABC):
         return cast("_Result", total)
 
     def take(self, rows: npt.NDArray[np.intp]) -> Block:
-        """Select samples by ascending indices among all samples, as one block."""
+        """Select samples.
+
+        Parameters
+        ----------
+        rows : (m,) array of int
+            Ascending indices among all samples.
+
+        Returns
+        -------
+        Block
+        """
         indices = np.asarray(rows, dtype=np.int64)
         taken = []
         for block in self:
@@ -247,7 +291,20 @@ class GeneratedBlocks(RowBlocks):
         return self._names
 
     def prepared_for(self, estimator: Any, *, fitted: bool) -> GeneratedBlocks:
-        """Return these samples; later data frames must have the columns of the fit."""
+        """Return these samples, whose later data frames must have the columns of the fit.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Estimator that reads the samples.
+        fitted : bool
+            Whether the samples are for a fitted estimator; otherwise, for its fit.
+
+        Returns
+        -------
+        GeneratedBlocks
+            The object itself.
+        """
         self._names = _fitted_names(estimator, fitted)
         return self
 

@@ -107,12 +107,27 @@ class DaskBlocks(RowBlocks):
         return tuple(names)
 
     def prepared_for(self, estimator: Any, *, fitted: bool) -> DaskBlocks:
-        """The samples with the columns that an estimator reads.
+        """Return the samples with the columns that an estimator reads.
 
         A fitted estimator gets the columns of its fit, by name. If the estimator accepts
         categories, categories of data frames become numbers by its encoder, or before a fit by a
-        new encoder, for which a first pass counts the categories. ValueError if columns of the
-        fitted estimator are missing.
+        new encoder, for which a first pass counts the categories.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Estimator that reads the samples.
+        fitted : bool
+            Whether the samples are for a fitted estimator; otherwise, for its fit.
+
+        Returns
+        -------
+        DaskBlocks
+
+        Raises
+        ------
+        ValueError
+            If columns of the fitted estimator are missing.
         """
         names = self._names
         encoder = getattr(estimator, "columns_", None) if fitted else None
@@ -159,9 +174,27 @@ class DaskBlocks(RowBlocks):
         merge: Callable[[_Result, _Result], _Result],
         *arguments: object,
     ) -> _Result:
-        """Like `RowBlocks.reduce`, but on the workers.
+        """Apply a function to every block on the workers, and merge the results.
 
-        `merge` receives copies of results, which it may change: Dask may use a result twice.
+        Parameters
+        ----------
+        function : callable
+            As in `RowBlocks.reduce`.
+        merge : callable
+            As in `RowBlocks.reduce`. It receives copies of results, which it may change: Dask may
+            use a result twice.
+        *arguments
+            Arguments sent to the workers.
+
+        Returns
+        -------
+        object
+            The merged result.
+
+        Raises
+        ------
+        ValueError
+            If there are no blocks.
         """
         if not self._partitions:
             raise ValueError("X: expected at least one block of rows, got none")
@@ -176,7 +209,17 @@ class DaskBlocks(RowBlocks):
         return cast("_Result", copy.deepcopy(_computed(results)[0]))
 
     def take(self, rows: npt.NDArray[np.intp]) -> Block:
-        """Collect samples by their ascending indices; no other samples are sent."""
+        """Select samples; no other samples are sent to this process.
+
+        Parameters
+        ----------
+        rows : (m,) array of int
+            Ascending indices among all samples.
+
+        Returns
+        -------
+        Block
+        """
         indices = np.asarray(rows, dtype=np.int64)
         shared, take, taken = _delayed(self._numbers), _delayed(_taken), []
         for part in self._partitions:

@@ -91,14 +91,34 @@ class Block:
         return self.y
 
     def take(self, rows: Codes | slice) -> Block:
-        """Select samples by their indices within the block."""
+        """Select samples.
+
+        Parameters
+        ----------
+        rows : (r,) array of int or slice
+            Indices of the samples within the block.
+
+        Returns
+        -------
+        Block
+        """
         y = None if self.y is None else _array(self.y)[rows]
         weight = None if self.weight is None else np.asarray(self.weight)[rows]
         missing = None if self.missing is None else self.missing[rows]
         return Block(take_rows(self.X, rows), y, weight, self.start, missing)
 
     def core(self, constant: bool) -> CoreRows:
-        """Features in the form of the core, with `constant` also a feature of ones; cached."""
+        """Return the features in the form of the core; the result is cached.
+
+        Parameters
+        ----------
+        constant : bool
+            Whether to add a last feature of ones.
+
+        Returns
+        -------
+        CoreRows
+        """
         if constant not in self._cores:
             self._cores[constant] = core_rows(self.X, constant)
         return self._cores[constant]
@@ -108,9 +128,21 @@ class Block:
         return {}
 
     def scores(self, W: Floats, constant: bool, n_threads: int | None) -> Floats:
-        """Logits (m, k) for the weights W (p, k), in the type of the samples.
+        """Compute logits; the result for the latest weights is cached.
 
-        The result for the latest weights is cached.
+        Parameters
+        ----------
+        W : (p, k) array
+            Weights of the features, with `constant` also of the feature of ones.
+        constant : bool
+            Whether to add a last feature of ones.
+        n_threads : int or None
+            Number of threads; None means all.
+
+        Returns
+        -------
+        (m, k) array
+            Logits in the type of the samples.
         """
         cached = self.__dict__.get("_scores")
         if cached is None or cached[0] is not W or cached[1] != constant:
@@ -122,7 +154,21 @@ class Block:
     def products(
         self, residuals: Floats, constant: bool, n_threads: int | None
     ) -> npt.NDArray[np.float64]:
-        """``Phi^T residuals``, (p, k)."""
+        """Compute ``Phi^T residuals`` for the features Phi (m, p).
+
+        Parameters
+        ----------
+        residuals : (m, k) array
+            Residuals of the samples.
+        constant : bool
+            Whether to add a last feature of ones.
+        n_threads : int or None
+            Number of threads; None means all.
+
+        Returns
+        -------
+        (p, k) array of float64
+        """
         residuals = np.ascontiguousarray(residuals, dtype=_floating(self.X))
         return self.core(constant).products(residuals, resolve(n_threads))
 

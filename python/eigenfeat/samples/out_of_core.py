@@ -186,7 +186,17 @@ class BlockScores:
     n_features_in_: int
 
     def predict(self, X: Rows) -> Labels:
-        """Predicted labels, (n,)."""
+        """Predict the labels.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Samples. For blocks, an iterator over the results of the blocks is returned.
+
+        Returns
+        -------
+        (n,) array
+        """
         raise NotImplementedError
 
     def score(
@@ -228,22 +238,66 @@ class FromLogits(BlockScores):
     classes_: Labels
 
     def decision_function(self, X: Rows) -> Floats:
-        """Logits (n, k), or (n,) of the second class over the first."""
+        """Compute the logits of the classes.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Samples. For blocks, an iterator over the results of the blocks is returned.
+
+        Returns
+        -------
+        (n, k) array, or (n,) with two classes
+            With two classes, the logit of the second class over the first.
+        """
         raise NotImplementedError
 
     @over_blocks
     def predict_log_proba(self, X: Rows | RowBlocks) -> Floats:
-        """Logarithms of the class probabilities, (n, k)."""
+        """Compute the logarithms of the classes' probabilities.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Samples, as in `decision_function`.
+
+        Returns
+        -------
+        (n, k) array
+            For blocks, an iterator over such arrays.
+        """
         return np.asarray(log_softmax(self._all_scores(X), axis=1))
 
     @over_blocks
     def predict_proba(self, X: Rows | RowBlocks) -> Floats:
-        """Class probabilities, (n, k)."""
+        """Compute the classes' probabilities.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Samples, as in `decision_function`.
+
+        Returns
+        -------
+        (n, k) array
+            For blocks, an iterator over such arrays.
+        """
         return np.asarray(softmax(self._all_scores(X), axis=1))
 
     @over_blocks
     def predict(self, X: Rows | RowBlocks) -> Labels:
-        """Most probable labels, (n,)."""
+        """Predict the most probable labels.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse matrix or RowBlocks
+            Samples, as in `decision_function`.
+
+        Returns
+        -------
+        (n,) array
+            For blocks, an iterator over such arrays.
+        """
         scores = self._all_scores(X)
         return self.classes_[scores.argmax(axis=1)]
 

@@ -178,23 +178,31 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
         return scores[:, 1] if len(self.classes_) == 2 else scores
 
     def predict_proba(self, X: ArrayLike | Sequence[ArrayLike]) -> _Array:
-        """Compute the classes' probabilities (n, k).
+        """Compute the classes' probabilities.
 
         Parameters
         ----------
         X : array-like or list of arrays
             As in `fit`.
+
+        Returns
+        -------
+        (n, k) array
         """
         scores = self._scores(X)
         return np.asarray(softmax(self.factor_ * scores, axis=1))
 
     def predict(self, X: ArrayLike | Sequence[ArrayLike]) -> Labels:
-        """Predict the labels (n,).
+        """Predict the labels.
 
         Parameters
         ----------
         X : array-like or list of arrays
             As in `fit`.
+
+        Returns
+        -------
+        (n,) array
         """
         scores = self._scores(X)
         return np.asarray(self.classes_[scores.argmax(axis=1)])

@@ -268,12 +268,37 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             return pool_probabilities(logits, np.array([view.weight for view, _ in used]))
 
     def predict(self, X: Any, groups: ArrayLike | None = None) -> Labels:
-        """Predict the labels (n,), with the arguments of `predict_proba`."""
+        """Predict the labels.
+
+        Parameters
+        ----------
+        X : (n, channels, times) array-like or mne.Epochs
+            As in `predict_proba`.
+        groups : (n,) array-like, optional
+            As in `predict_proba`.
+
+        Returns
+        -------
+        (n,) array
+        """
         proba = self.predict_proba(X, groups)
         return np.asarray(self.classes_[proba.argmax(axis=1)])
 
     def decision_function(self, X: Any, groups: ArrayLike | None = None) -> _Array:
-        """Logarithms of the probabilities (n, k); with two classes, their difference (n,)."""
+        """Compute the logarithms of the classes' probabilities.
+
+        Parameters
+        ----------
+        X : (n, channels, times) array-like or mne.Epochs
+            As in `predict_proba`.
+        groups : (n,) array-like, optional
+            As in `predict_proba`.
+
+        Returns
+        -------
+        (n, k) array, or (n,) with two classes
+            With two classes, the log-odds of the second class.
+        """
         logs = np.log(np.maximum(self.predict_proba(X, groups), np.finfo(float).tiny))
         return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
 
@@ -284,7 +309,23 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> float:
-        """Accuracy on epochs with labels y (n,), weighted by `sample_weight` (n,)."""
+        """Accuracy: fraction of epochs with a correct prediction, by weight.
+
+        Parameters
+        ----------
+        X : (n, channels, times) array-like or mne.Epochs
+            As in `predict_proba`.
+        y : (n,) array-like
+            Labels.
+        sample_weight : (n,) array-like, optional
+            Nonnegative weights of the epochs.
+        groups : (n,) array-like, optional
+            As in `predict_proba`.
+
+        Returns
+        -------
+        float
+        """
         return float(accuracy_score(y, self.predict(X, groups), sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:

@@ -222,7 +222,24 @@ class SpatialFilters(EpochTransformer):
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Floats:
-        """Fit to epochs and transform them, with the arguments of `fit`."""
+        """Fit to epochs and transform them.
+
+        Parameters
+        ----------
+        X : (n, channels, times) array-like or mne.Epochs
+            As in `fit`.
+        y : (n,) array-like
+            As in `fit`.
+        sample_weight : (n,) array-like, optional
+            As in `fit`.
+        groups : (n,) array-like, optional
+            As in `fit`.
+
+        Returns
+        -------
+        (n, F) array
+            As in `transform`.
+        """
         return self.fit(X, y, sample_weight, groups).transform(X, groups)
 
     def transform(self, X: ArrayLike, groups: ArrayLike | None = None) -> Floats:

@@ -157,7 +157,24 @@ class TangentSpace(EpochTransformer):
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Floats:
-        """Fit to epochs and transform them, with the arguments of `fit`."""
+        """Fit to epochs and transform them.
+
+        Parameters
+        ----------
+        X : (n, channels, times) array-like or mne.Epochs
+            As in `fit`.
+        y : ignored
+            As in `fit`.
+        sample_weight : (n,) array-like, optional
+            As in `fit`.
+        groups : (n,) array-like, optional
+            As in `fit`.
+
+        Returns
+        -------
+        (n, F) array
+            As in `transform`.
+        """
         with unchanged_on_error(self):
             dtype, reduced = self._fit_means(X, sample_weight, groups)
         return self._vectors(dtype, reduced, groups)

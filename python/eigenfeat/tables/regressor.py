@@ -348,9 +348,9 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
 def mixture_weights(predictions: _Array, targets: _Array, share: _Array, prior: _Array) -> _Array:
     """Nonnegative weights (v,) of sum 1, with the smallest squared error of the weighted mean.
 
-    A ridge with the weight of thirty samples pulls the weights to shares in proportion to `prior` over the
-    square of each view's mean squared error. With n < 100 samples, whose errors say little about
-    weights, the ridge is ``(100 / n)**2`` times as strong. Weights below 1% become 0.
+    A ridge with the weight of thirty samples pulls the weights to shares in proportion to `prior`
+    over the square of each view's mean squared error. With n < 100 samples, whose errors say little
+    about weights, the ridge is ``(100 / n)**2`` times as strong. Weights below 1% become 0.
 
     Parameters
     ----------

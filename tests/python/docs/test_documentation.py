@@ -179,6 +179,20 @@ def test_docstrings_give_each_parameter_an_entry():
     assert shared == {}
 
 
+def test_docstrings_of_functions_have_sections_of_parameters_and_results():
+    lacking = []
+    for one, text in documented().items():
+        if inspect.isclass(one):
+            continue
+        signature = inspect.signature(one)
+        sections = re.findall(r"^(\w+)\n-+$", text, re.M)
+        if {*signature.parameters} - {"self", "cls"} and "Parameters" not in sections:
+            lacking.append(f"{one.__qualname__}: Parameters")
+        if signature.return_annotation != "None" and not {"Returns", "Yields"} & {*sections}:
+            lacking.append(f"{one.__qualname__}: Returns")
+    assert lacking == []
+
+
 def test_docstrings_give_the_defaults_of_signatures():
     wrong = []
     for one, text in documented().items():
