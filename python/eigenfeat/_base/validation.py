@@ -59,6 +59,7 @@ __all__ = [
     "refuse_infinity",
     "refuse_nested",
     "show",
+    "show_items",
     "take_names",
     "usual_weights",
     "varying",
@@ -106,6 +107,14 @@ def show(value: object, limit: int = 60) -> str:
         value = str(value)
     text = repr(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+def show_items(values: Iterable[object], limit: int = 200) -> str:
+    """Return values as text, separated by commas: as many as `limit` characters hold."""
+    texts = [show(value, limit) for value in values]
+    ends = np.cumsum([len(text) + 2 for text in texts])
+    shown = max(int(np.searchsorted(ends, limit, side="right")), 1)
+    return ", ".join(texts[:shown] + ["..."] * (len(texts) > shown))
 
 
 def counted(count: int, noun: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import show, show_items
 from eigenfeat.cli.files import (
     naming_files,
     opened_with_model,
@@ -166,7 +166,7 @@ def _notes(result: dict[str, Any]) -> list[str]:
     if unknown := result.get("unknown_labels"):
         lines.append(
             f"{sum(unknown.values()):,} rows have labels that the model does not know, and were "
-            f"left out: {show(list(unknown), 200)[1:-1]}"
+            f"left out: {show_items(unknown)}"
         )
     if result["skipped"]:
         lines.append(f"{result['skipped']:,} bad rows were left out")

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from eigenfeat._base.saved_files import FileFormatError
-from eigenfeat._base.validation import counted, differing_name, show
+from eigenfeat._base.validation import counted, differing_name, show, show_items
 from eigenfeat.cli.files import check_output, loaded_moments, rows_of
 from eigenfeat.cli.output import InterruptedRunError, Output, UsageError, interrupts
 from eigenfeat.io.rows import FileRows, Position
@@ -89,7 +89,7 @@ def moments(options: SimpleNamespace, output: Output) -> None:
         result,
         f"{options.output}: {counted(n, 'row')}{skipped}, "
         f"{counted(total.n_features_in_, 'feature')}, "
-        f"{len(classes)} classes ({show(classes, 200)[1:-1]}); {advance.rate:,.0f} rows/s",
+        f"{len(classes)} classes ({show_items(classes)}); {advance.rate:,.0f} rows/s",
     )
 
 

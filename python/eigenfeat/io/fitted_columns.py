@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import show_items
 from eigenfeat.io.source import Options, Source
 from eigenfeat.samples.columns import TableColumns
 
@@ -64,10 +64,10 @@ def _choice_by_names(source: Source, options: Options, names: list[str]) -> dict
     if not source.named:
         return {}
     others = [name for name in source.feature_names if name not in {*names}]
-    more = f"; the file also has {show(others, 100)[1:-1]}" if others else ""
+    more = f"; the file also has {show_items(others, 100)}" if others else ""
     raise ValueError(
         f"{source.path}: expected the columns that the model was fitted to, got none named "
-        f"{show(missing, 200)[1:-1]}{more}; columns (--columns) chooses other columns"
+        f"{show_items(missing)}{more}; columns (--columns) chooses other columns"
     )
 
 
@@ -104,7 +104,7 @@ def wrong_width(source: Source, width: int, names: Sequence[str] = ()) -> str:
 
     `names` are the names of the fit's columns, if they are known.
     """
-    shown = f" ({show([*names], 200)[1:-1]})" if len(names) else ""
+    shown = f" ({show_items(names)})" if len(names) else ""
     return (
         f"{source.path}: expected the {width} columns that the model was fitted to{shown}, got "
         f"{source.n_features}; choose them with columns (--columns) or drop (--drop)"

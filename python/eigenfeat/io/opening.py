@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import numpy as np
 import numpy.typing as npt
 
-from eigenfeat._base.validation import check_count, check_dtype, show, warn_caller
+from eigenfeat._base.validation import check_count, check_dtype, show, show_items, warn_caller
 from eigenfeat.io.arrays import ArraySource
 from eigenfeat.io.columnar import IpcSource, ParquetSource
 from eigenfeat.io.delimited import DelimitedSource, Scans, settle_types
@@ -336,8 +336,9 @@ def _sources(
                 )
                 if len(got) > 1 and got != expected:
                     raise ValueError(
-                        f"{source.path}: expected {show(name)} as columns {show(expected)[1:-1]}, "
-                        f"as in {first.path}, got columns {show(got)[1:-1]}; rename the columns"
+                        f"{source.path}: expected {show(name)} as columns "
+                        f"{show_items(expected, 60)}, as in {first.path}, got columns "
+                        f"{show_items(got, 60)}; rename the columns"
                     )
     return sources
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eigenfeat._base.types import DType, Labels
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import show, show_items
 from eigenfeat.io.errors import MISSING_ENTRY, MISSING_LABEL, BadRowError, OptionError, not_finite
 
 __all__ = [
@@ -140,7 +140,7 @@ class ColumnChoice:
 
 
 def _shown(places: Sequence[int]) -> str:
-    return show([*places])[1:-1]
+    return show_items(places, 60)
 
 
 def _no_column(path: Path, names: Sequence[str], column: str | int) -> str:

@@ -28,6 +28,7 @@ from eigenfeat._base.validation import (
     check_whole,
     random_generator,
     show,
+    show_items,
 )
 from eigenfeat.moments.class_moments import ClassMoments, pooled_mean
 from eigenfeat.pencils.confusion import CONFUSION_RIDGE, confusion_pairs
@@ -626,7 +627,7 @@ class ClassMatrices:
         self, failed: list[int], what: str, names: Sequence[Hashable]
     ) -> SingularDenominatorError:
         """The error for groups whose denominators are singular with the given ridge."""
-        result = f"denominator of {what} {show(names, 200)[1:-1]} is singular to working precision"
+        result = f"denominator of {what} {show_items(names)} is singular to working precision"
         if not self.units.max() > 0:
             return SingularDenominatorError(f"{result}: all samples are zero or equal")
         ridges = [self._sufficient_ridge(group) for group in failed]

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import is_regressor
 from sklearn.utils import get_tags
 
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import show_items
 from eigenfeat.report.html import Html, table
 
 __all__ = ["columns_by_kind", "kinds_in_words", "model_card", "reasons"]
@@ -59,7 +59,7 @@ def model_card(model: Any) -> Html | None:
         lines.append(("columns left out", ", ".join(left_out)))
     if hasattr(model, "classes_"):
         classes = model.classes_.tolist()
-        lines.append((f"{len(classes)} classes", show(classes, 200)[1:-1]))
+        lines.append((f"{len(classes)} classes", show_items(classes)))
     lines.append(("limits", " ".join(_limits(model))))
     return table(("", ""), lines, words=(0, 1))
 

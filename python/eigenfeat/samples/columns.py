@@ -29,6 +29,7 @@ from eigenfeat._base.validation import (
     is_table,
     refuse_complex,
     show,
+    show_items,
     warn_caller,
 )
 from eigenfeat.samples.categories import (
@@ -314,7 +315,7 @@ class TableColumns:
         names = set(_names(X))
         lacking = [name for name in self.names_ if name not in names]
         if lacking:
-            missing = show(lacking, 200)[1:-1]
+            missing = show_items(lacking)
             raise ValueError(f"X: expected the columns of the fit, got none named {missing}")
         used = [self.names_[at] for at in self.used]
         rows = np.arange(start, start + len(X))

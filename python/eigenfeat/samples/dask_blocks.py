@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from eigenfeat._base import threads
 from eigenfeat._base.labels import plain_labels
-from eigenfeat._base.validation import show
+from eigenfeat._base.validation import show, show_items
 from eigenfeat.samples.blocks import (
     ArrayBlocks,
     RowBlocks,
@@ -140,7 +140,7 @@ class DaskBlocks(RowBlocks):
             missing = [name for name in fit_names if name not in names]
             if missing:
                 raise ValueError(
-                    f"X: expected the columns of the fit, got none named {show(missing, 200)[1:-1]}"
+                    f"X: expected the columns of the fit, got none named {show_items(missing)}"
                 )
             names = fit_names
         elif getattr(estimator, "categorical_features", None) is not None:

@@ -31,7 +31,7 @@ from eigenfeat._base.validation import (
     is_table,
     naming_text,
     plain_rows,
-    show,
+    show_items,
 )
 from eigenfeat.expansion.features import ExpandedFeatures
 from eigenfeat.samples.block_samples import BlockSamples, LabelledSamples, scan_blocks
@@ -261,9 +261,9 @@ def _wrong_columns(estimator: Any, X: Any) -> str:
         return text
     if not text.startswith("X has "):
         return ""
-    for what, columns in (("the fit", known), ("X", names)):
-        text += f" The columns of {what} are {show(columns, 300)[1:-1]}." if columns else ""
-    return text
+    fit = f" Columns of the fit: {show_items(known, 300)}" if known else ""
+    given = f" Columns of X: {show_items(names, 300)}" if names else ""
+    return f"{text}{fit}{';' if fit and given else ''}{given}"
 
 
 @contextmanager

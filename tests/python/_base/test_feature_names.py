@@ -140,16 +140,24 @@ def test_arrays_of_another_width_are_told_the_columns_of_the_fit(fitted, problem
             np.c_[frame, ["a"] * 120],
         ):
             assert message_of(model, X) == (
-                f"X has {X.shape[1]} features, but {name} is expecting 3 features as input. The "
-                f"columns of the fit are {shown}."
+                f"X has {X.shape[1]} features, but {name} is expecting 3 features as input. "
+                f"Columns of the fit: {shown}"
             )
         plain = type(model)(**model.get_params(deep=False)).fit(*problem)
         assert message_of(plain, frame.assign(kind="a")) == (
-            f"X has 4 features, but {name} is expecting 3 features as input. The columns of X are "
-            f"{shown}, 'kind'."
+            f"X has 4 features, but {name} is expecting 3 features as input. Columns of X: "
+            f"{shown}, 'kind'"
         )
     unnamed = models[2][1].set_axis(range(4), axis=1)
     assert message_of(models[2][0], unnamed).endswith(f"got none named {shown}, 'word'")
+
+
+def test_long_lists_of_columns_end_between_two_names(problem):
+    X, y = np.random.default_rng(0).standard_normal((120, 99)), problem[1]
+    model = ef.GEMClassifier().fit(pd.DataFrame(X).add_prefix("column "), y)
+    found = message_of(model, X[:, :98])
+    assert found.endswith("'column 22', ...")
+    assert len(found) < 450
 
 
 def test_transposed_samples_are_recognised(problem):
