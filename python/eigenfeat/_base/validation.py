@@ -50,6 +50,7 @@ __all__ = [
     "has_missing",
     "is_rounding",
     "is_table",
+    "listed_items",
     "names_of",
     "naming_text",
     "plain_rows",
@@ -57,7 +58,6 @@ __all__ = [
     "real_array",
     "refuse_complex",
     "refuse_infinity",
-    "refuse_nested",
     "show",
     "show_items",
     "take_names",
@@ -459,7 +459,7 @@ def _unmasked(X: np.ma.MaskedArray[Any, Any], name: str, missing: bool) -> npt.N
     return plain
 
 
-def refuse_nested(X: Any) -> None:
+def _refuse_nested(X: Any) -> None:
     """ValueError for a table (n, channels) with series in its cells, as data frames of sktime."""
     is_frame = hasattr(X, "columns") and hasattr(X, "to_numpy")
     cells = X.head(1).to_numpy() if is_frame else X
@@ -469,6 +469,22 @@ def refuse_nested(X: Any) -> None:
             "X: expected a list of arrays of shape (channels, times), got a table with series in "
             "its cells; pass [np.stack(row) for row in np.asarray(X)]"
         )
+
+
+def listed_items(X: Any) -> Any:
+    """Return the items of an array of objects (n,) as a list, and other objects unchanged.
+
+    ValueError for a pandas Series of numbers, and for a table with series in its cells.
+    """
+    _refuse_nested(X)
+    if getattr(X, "ndim", 0) != 1 or getattr(X, "dtype", None) is None:
+        return X
+    if hasattr(X, "to_frame") and X.dtype != object:
+        raise ValueError(
+            "X: expected a table with a series in each row, got a pandas Series; X.unstack() makes "
+            "a table from an index of two levels, X.to_frame().T from one series"
+        )
+    return list(X) if X.dtype == object else X
 
 
 def _check_column(column: Any, dtype: Any, name: str) -> None:

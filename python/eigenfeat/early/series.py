@@ -20,9 +20,9 @@ from sklearn.utils.validation import column_or_1d
 
 from eigenfeat._base.labels import fold_indices, plain_labels
 from eigenfeat._base.types import Codes, Labels, RandomState
-from eigenfeat._base.validation import plain_rows, real_array, refuse_nested, show
+from eigenfeat._base.validation import listed_items, plain_rows, real_array, show
 from eigenfeat.samples.estimator import validate_data
-from eigenfeat.signals.epochs import listed, transposed_advice, warn_swapped
+from eigenfeat.signals.epochs import transposed_advice, warn_swapped
 from eigenfeat.signals.series import read_times
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def training_rows(
     estimator: BaseEstimator, X: ArrayLike, y: ArrayLike | None
 ) -> tuple[Series, Labels, Layout]:
     """Rows, labels and layout to fit on; sets `n_features_in_`."""
-    X = listed(X)
+    X = listed_items(X)
     series = series_of(X)
     if series is None:
         rows, labels = validate_data(estimator, X, y, ensure_min_samples=2, **_VALIDATION_OPTIONS)
@@ -99,7 +99,7 @@ def training_rows(
 
 def ended_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> Series:
     """Rows of series that have ended."""
-    X = listed(X)
+    X = listed_items(X)
     series = series_of(X, layout.length)
     if series is None:
         _check_rows(estimator, X, layout)
@@ -127,7 +127,7 @@ def pushed_value(value: ArrayLike, channels: int, *, decided: bool) -> _Array:
 
 def known_rows(estimator: BaseEstimator, X: ArrayLike, layout: Layout) -> _Array:
     """Rows of the known values of running series, or of incomplete samples; NaN is missing."""
-    X = listed(X)
+    X = listed_items(X)
     series = series_of(X, layout.length)
     if series is None:
         _check_rows(estimator, X, layout)
@@ -213,8 +213,7 @@ def series_of(X: Any, length: int = 0) -> list[_Array] | None:
     A list of vectors of one length is a matrix of samples, unless its vectors are shorter than
     `length`.
     """
-    refuse_nested(X)
-    X = _array_of_epochs(X)
+    X = _array_of_epochs(listed_items(X))
     if not _are_series(X, length):
         return None
     series = []

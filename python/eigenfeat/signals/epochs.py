@@ -13,7 +13,7 @@ from sklearn.utils.validation import column_or_1d
 
 from eigenfeat._base.labels import plain_labels
 from eigenfeat._base.types import Labels
-from eigenfeat._base.validation import plain_rows, real_array, refuse_nested, show, warn_caller
+from eigenfeat._base.validation import listed_items, plain_rows, real_array, show, warn_caller
 
 _BLOCK = 1 << 18  # entries of a block of epochs that fits into the cache
 _FLAT = 1e-20  # a channel with a smaller share of the largest power is constant
@@ -62,7 +62,7 @@ def _checked(X: Any, n_channels: int | None) -> NDArray[Any]:
 
     X has `n_channels` channels, or any number if this is None.
     """
-    X = listed(X)
+    X = listed_items(X)
     shapes = item_shapes(X, "epochs")
     if len(set(shapes)) > 1:
         odd = next(i for i, shape in enumerate(shapes) if shape != shapes[0])
@@ -130,22 +130,6 @@ def constant_channels(power: NDArray[np.float64]) -> NDArray[np.intp]:
     if len(constant):
         warn_caller(f"X: constant channels are left out: {show(constant.tolist())}", UserWarning)
     return constant
-
-
-def listed(X: Any) -> Any:
-    """Return the items of an array of objects (n,) as a list, and other objects unchanged.
-
-    ValueError for a pandas Series of numbers, and for a table with series in its cells.
-    """
-    refuse_nested(X)
-    if getattr(X, "ndim", 0) != 1 or getattr(X, "dtype", None) is None:
-        return X
-    if hasattr(X, "to_frame") and X.dtype != object:
-        raise ValueError(
-            "X: expected a table with a series in each row, got a pandas Series; X.unstack() makes "
-            "a table from an index of two levels, X.to_frame().T from one series"
-        )
-    return list(X) if X.dtype == object else X
 
 
 def item_shapes(X: Any, what: str) -> list[tuple[int, ...]]:

@@ -9,11 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.types import Floats
-from eigenfeat._base.validation import is_table, naming_text, plain_rows, real_array, show
+from eigenfeat._base.validation import (
+    is_table,
+    listed_items,
+    naming_text,
+    plain_rows,
+    real_array,
+    show,
+)
 from eigenfeat.signals.epochs import (
     check_finite,
     item_shapes,
-    listed,
     mne_epochs,
     transposed_advice,
 )
@@ -31,7 +37,7 @@ def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[
     all channels.
     """
     parts = mne_epochs(X)
-    X = np.concatenate([part.get_data() for part in parts]) if parts else listed(X)
+    X = np.concatenate([part.get_data() for part in parts]) if parts else listed_items(X)
     if len(set(item_shapes(X, "series"))) > 1:
         series, lengths = _padded(X)
         given = series.shape
