@@ -54,7 +54,7 @@ def test_parcels_have_words_gaps_and_classes_that_a_model_finds():
     pd.testing.assert_frame_equal(X, again)
     assert set(y) == {"in time", "late", "damaged"}
     assert 0.03 < X.isna().to_numpy().mean() < 0.09
-    model = TableClassifier().fit(X[:300], y[:300])
+    model = TableClassifier(["columns", "interactions"]).fit(X[:300], y[:300])
     assert model.score(X[300:], y[300:]) > np.mean(y[300:] == "in time") + 0.1
 
 

@@ -307,7 +307,7 @@ WITH_PROBABILITIES = PROGRAM.replace(
 
 
 def convolutions(**options):
-    return ConvolutionClassifier(840, random_state=0, **options)
+    return ConvolutionClassifier(420, random_state=0, **options)
 
 
 def ramps(n, seed, channels=1):

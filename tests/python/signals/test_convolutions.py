@@ -213,7 +213,7 @@ def test_scores_are_bit_for_bit_equal_for_any_number_of_blas_threads(rng):
 def test_classifiers_take_little_memory(rng):
     """A fit holds the features about once; predictions of many series compute them in blocks."""
     X, y = waves(rng, 200, 20)
-    many = np.tile(X, (60, 1))
+    many = np.tile(X, (30, 1))
     tracemalloc.start()
     try:
         model = ConvolutionClassifier(random_state=0).fit(X, y)
@@ -307,17 +307,19 @@ def test_the_weight_of_the_summaries_has_the_least_loo_error(rng, n):
         block = StandardScaler().fit_transform(block)
         scaled.append(block * np.sqrt(variance / max(np.count_nonzero(block.std(axis=0) > 0), 1)))
     targets = np.where(y[:, None] == model.classes_, 1.0, -1.0)
-    losses, scores = [], []
-    for weight in (0.0, 0.03, 0.1, 0.3, 1.0):
+    weights, losses = [0.0, 0.03, 0.1, 0.3, 1.0], []
+    for weight in weights:
         Z = np.hstack([*scaled[:2], np.sqrt(weight) * scaled[2]])
-        found = cross_val_predict(Ridge(alpha=model.alpha_), Z, targets, cv=LeaveOneOut())
-        losses.append(np.square(found - targets).mean())
-        scores.append(found)
-    best = int(np.argmin(losses))
-    assert model.interval_weight_ == (0.0, 0.03, 0.1, 0.3, 1.0)[best]
-    assert_allclose(model.loo_scores_, scores[best], atol=1e-6)
+        hat = np.linalg.solve(Z @ Z.T + model.alpha_ * np.eye(n), Z @ Z.T) + 1 / n
+        residuals = (targets - hat @ targets) / (1 - np.diag(hat))[:, None]
+        losses.append(np.square(residuals).mean())
+    assert model.interval_weight_ == weights[int(np.argmin(losses))]
     Z = np.hstack([*scaled[:2], np.sqrt(model.interval_weight_) * scaled[2]])
-    ridge = Ridge(alpha=model.alpha_).fit(Z, targets)
+    ridge = Ridge(alpha=model.alpha_)
+    found = cross_val_predict(ridge, Z, targets, cv=LeaveOneOut())
+    assert_allclose(model.loo_scores_, found, atol=1e-6)
+    assert_allclose(np.square(found - targets).mean(), min(losses), rtol=1e-6)
+    ridge.fit(Z, targets)
     assert_allclose(model.decision_function(X), ridge.predict(Z), atol=1e-6)
     with pytest.raises(ValueError, match="X: expected series of one length with intervals=True"):
         model.fit([X[0], X[1, :9]], y[:2])

@@ -143,14 +143,15 @@ def test_weights_count_epochs(rng):
     groups = np.arange(80) // 20
     wrong = np.where(np.arange(80) % 8 == 0, 1 - y, y)
     weight = np.where(wrong == y, 1.0, 0.0)
-    given = EpochClassifier(SFREQ).fit(X, wrong, weight, groups)
+    pool = EpochClassifier(views=["filters", "tangent", "means", "xdawn"])
+    given = clone(pool).fit(X, wrong, weight, groups)
     kept = weight > 0
-    expected = EpochClassifier(SFREQ).fit(X[kept], y[kept], groups=groups[kept])
+    expected = clone(pool).fit(X[kept], y[kept], groups=groups[kept])
     found = given.predict_proba(X, groups)
     assert_allclose(found, expected.predict_proba(X, groups), atol=1e-8)
-    again = EpochClassifier(SFREQ).fit(X, wrong, 1e-3 * weight, groups)
+    again = clone(pool).fit(X, wrong, 1e-3 * weight, groups)
     assert_allclose(again.predict_proba(X, groups), found, atol=1e-8)
-    little = EpochClassifier(SFREQ).fit(X, wrong, np.where(wrong == y, 1.0, 1e-4), groups)
+    little = clone(pool).fit(X, wrong, np.where(wrong == y, 1.0, 1e-4), groups)
     assert_array_equal(little.predict(X, groups), given.predict(X, groups))
 
 
@@ -261,7 +262,8 @@ def test_sessions_of_nearly_dependent_channels(rng):
 def test_a_session_may_arrive_epoch_by_epoch(rng):
     X, y, session = of_sessions(rng)
     known, new = session < 3, session == 3
-    model = EpochClassifier(SFREQ).fit(X[known], y[known], groups=session[known])
+    model = EpochClassifier(views=["filters", "tangent", "means"])
+    model.fit(X[known], y[known], groups=session[known])
     at_once = (
         clone(model).fit(X[known], y[known], groups=session[known]).adapt(X[new], session[new])
     )
