@@ -17,6 +17,7 @@ from eigenfeat.cli.files import check_output, naming_files, remember_files, rows
 from eigenfeat.cli.kinds import set_error, unfitted
 from eigenfeat.cli.output import Output, UsageError
 from eigenfeat.io.rows import FileRows
+from eigenfeat.samples.columns import warn_identifiers
 from eigenfeat.samples.estimator import keep_source, read_blocks
 from eigenfeat.samples.labelled import Block
 from eigenfeat.samples.targets import task_of
@@ -136,6 +137,11 @@ def fit_rows(options: SimpleNamespace, model: Any, training: Training, output: O
     """Fit a model to the rows, block by block if they do not fit into memory."""
     rows, block = training.rows, training.in_memory
     if block is not None:
+        if isinstance(block.X, np.ndarray) and rows.sources[0].named:
+            import pandas as pd
+
+            # Estimators look for identifiers in data frames alone.
+            warn_identifiers(pd.DataFrame(block.X, columns=rows.feature_names))
         y = np.asarray(block.y, dtype=float) if is_regressor(model) else block.y
         weights = {} if training.weight is None else {"sample_weight": training.weight}
         try:

@@ -20,7 +20,8 @@ from sklearn.utils.validation import column_or_1d
 
 from eigenfeat._base.labels import fold_indices, plain_labels
 from eigenfeat._base.types import Codes, Labels, RandomState
-from eigenfeat._base.validation import listed_items, plain_rows, real_array, show
+from eigenfeat._base.validation import is_table, listed_items, plain_rows, real_array, show
+from eigenfeat.samples.columns import warn_identifiers
 from eigenfeat.samples.estimator import validate_data
 from eigenfeat.signals.epochs import transposed_advice, warn_swapped
 from eigenfeat.signals.series import read_times
@@ -73,6 +74,8 @@ def training_rows(
 ) -> tuple[Series, Labels, Layout]:
     """Rows, labels and layout to fit on; sets `n_features_in_`."""
     X = listed_items(X)
+    if is_table(X):
+        warn_identifiers(X)
     series = series_of(X)
     if series is None:
         rows, labels = validate_data(estimator, X, y, ensure_min_samples=2, **_VALIDATION_OPTIONS)

@@ -17,6 +17,7 @@ from eigenfeat._base.validation import (
     real_array,
     show,
 )
+from eigenfeat.samples.columns import warn_identifiers
 from eigenfeat.signals.epochs import (
     check_finite,
     item_shapes,
@@ -31,10 +32,10 @@ def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[
     """Check series; return an array (n, channels, times) and the lengths (n,).
 
     X is an array (n, times) or (n, channels, times), MNE's Epochs, or a list or array of objects
-    with n arrays (channels, times_i) or (times_i,). Any number of channels is allowed if
-    `n_channels` is None. Shorter series are padded with zeros. NaN becomes its channel's last known
-    value before it, or else the first known value; a series ends where all later values are NaN in
-    all channels.
+    with n arrays (channels, times_i) or (times_i,). In a fit `n_channels` is None: any number of
+    channels is allowed, and row numbers in a table lead to a warning. Shorter series are padded
+    with zeros. NaN becomes its channel's last known value before it, or else the first known value;
+    a series ends where all later values are NaN in all channels.
     """
     parts = mne_epochs(X)
     X = np.concatenate([part.get_data() for part in parts]) if parts else listed_items(X)
@@ -42,6 +43,8 @@ def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[
         series, lengths = _padded(X)
         given = series.shape
     else:
+        if is_table(X) and n_channels is None:
+            warn_identifiers(X)
         with naming_text(X, advice=_LEAVE_OUT) if is_table(X) else nullcontext():
             series = real_array(plain_rows(X, missing=True), "X")
         given = series.shape

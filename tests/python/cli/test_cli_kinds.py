@@ -65,6 +65,18 @@ def test_early_decisions(insects):
     assert pd.read_csv("whole.csv")["prediction"].tolist() == model.predict(X[300:]).tolist()
 
 
+@pytest.mark.filterwarnings("default")
+def test_row_numbers_of_models_without_categories_warn(insects):
+    frame = pd.read_csv("train.csv")
+    frame.assign(insect=np.arange(len(frame))).to_csv("numbered.csv", index=False)
+    given = ("--target", "kind", "-o", "model.efm", "--model", "ldg")
+    status, _, err = run("fit", "numbered.csv", *given)
+    assert status == 0
+    assert err.startswith("warning: columns of whole numbers that look like row numbers")
+    assert "('insect')" in err
+    assert run("fit", "numbered.csv", *given, "--drop", "insect")[::2] == (0, "")
+
+
 def test_a_shift_with_an_extractor(insects):
     more = ("--extractor", "pca", "--set", "extractor__n_components=2", "--set", "sigma2=0.5")
     found = json.loads(fit("--model", "shift", *more)[1])

@@ -86,6 +86,17 @@ def test_long_tables_are_pivoted(series, model):
         np.testing.assert_array_equal(model().fit(X, Y).predict(X), expected)
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_row_numbers_in_a_table_of_series_warn(series, model):
+    table = pd.DataFrame(series).add_prefix("t")
+    with pytest.warns(UserWarning, match=r"identifiers \('patient'\) are used as"):
+        fitted = model().fit(table.assign(patient=np.arange(120)), Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted.predict(table.assign(patient=np.arange(120)))
+        model().fit(table, Y)
+
+
 def test_text_in_a_table_of_series_names_the_column(series):
     table = pd.DataFrame(series).add_prefix("t").assign(patient="p0")
     message = "got text in column 'patient' .* leave out columns that are not values of the series"
