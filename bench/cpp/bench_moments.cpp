@@ -55,7 +55,7 @@ void moments_sparse(benchmark::State& state) {
   count(state, "rows", static_cast<double>(n));
 }
 
-// Arguments: d, classes, threads. Bytes: two scatters read, one written, of which half is used.
+// Arguments: d, classes, threads. Bytes: the used halves of two scatters read and of one written.
 void moments_merge(benchmark::State& state) {
   const index_t d = state.range(0), n_classes = state.range(1), n = 20 * n_classes;
   const AlignedBuffer<double>& rows = rows_of<double>(n, d);

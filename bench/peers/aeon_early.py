@@ -1,9 +1,9 @@
-"""Early classifiers of aeon, run by the interpreter that has it: one task in, one line of JSON out.
+"""Run an early classifier of aeon on one task, and print its scores as a line of JSON.
 
     python bench/peers/aeon_early.py TASK.npz PEER SEED
 
-TASK.npz holds X_train, y_train, X_test and y_test. aeon and what it needs are best kept in an
-environment of their own; this file uses nothing else.
+TASK.npz holds X_train, y_train, X_test and y_test. Run this file with the Python of an environment
+for aeon; it needs nothing else.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ PEERS = ("ProbabilityThreshold", "TEASER on forests", "CALIMERA", "TEASER")
 
 
 def built(peer: str, seed: int) -> Any:
-    """A peer on one thread, with its defaults but for the classifier.
+    """A peer on one thread, with its defaults except for the classifier.
 
-    ProbabilityThreshold's own, DrCIF, divides by zero after three samples (aeon 1.6). TEASER's own,
-    WEASEL, takes minutes to hours; on forests of 30 trees it is within reach on every set.
+    The default classifier of ProbabilityThreshold, DrCIF, divides by zero after three samples (aeon
+    1.6). That of TEASER, WEASEL, takes minutes to hours; forests of 30 trees are fast enough for
+    every set.
     """
     from aeon.classification import early_classification as early
     from aeon.classification.interval_based import TimeSeriesForestClassifier
@@ -42,7 +43,7 @@ def built(peer: str, seed: int) -> Any:
 
 
 def measured(peer: str, data: Any, seed: int) -> dict[str, float]:
-    """Seconds to fit and for a row, and aeon's own figures."""
+    """Harmonic mean, accuracy and earliness by aeon, and seconds of the fit and for a row."""
     model = built(peer, seed)
     X, rows = (data[name].astype(np.float64)[:, None] for name in ("X_train", "X_test"))
     labels = data["y_test"].astype(str)
@@ -60,7 +61,7 @@ def measured(peer: str, data: Any, seed: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """See the module."""
+    """Run the task, the peer and the seed of the command line."""
     path, peer, seed = sys.argv[1:]
     warnings.simplefilter("ignore")
     with np.load(path, allow_pickle=False) as data:

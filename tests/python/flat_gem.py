@@ -1,4 +1,4 @@
-"""Classifiers from flat parameters: those of GEM and of its logit beside the classifier's own."""
+"""Classifiers from a flat list of parameters of the classifier, of its GEM and of its logit."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class NearList {
   }
 
  private:
-  static constexpr index_t kSlack = 16;
+  static constexpr index_t kSlack = 16;  // least number of pushes between two prunings
 
   void prune() {
     if (candidates_.size() > k_) {

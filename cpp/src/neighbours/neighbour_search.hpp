@@ -47,6 +47,7 @@ struct CandidateLists {
   Vector<T> limits;
   Vector<std::int32_t> counts;  // -1 after an overflow
 
+  // Room for the k nearest, and for rows whose intervals overlap that of the k-th.
   static index_t capacity_for(index_t k) { return k + std::max<index_t>(k / 2, 22); }
   CandidateLists(index_t n_lists, index_t k)
       : capacity(capacity_for(k)),

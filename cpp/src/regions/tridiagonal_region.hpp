@@ -10,12 +10,13 @@ namespace eigenfeat {
 
 // Bound of the rounding in the reduction to tridiagonal form: T is similar to A + E, with |E|_2 at
 // most this number times |A|_F. Let u = 2^-53 and m be the order of the trailing matrix of a step.
-// The error of the product y = A v is m u |A|_F |v| for any order of summation; tau |v|^2 = 2, so
-// that it changes v w^T + w v^T by 4 m u |A|_F. The error of y^T v changes it by 4 m u |A|_F, the
-// rounding of the reflection, relative m + 10 in its length and factor, by 4 (m + 10) u |A|_F
-// (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., Lemmas 19.1 to 19.3), and the
-// update by 6 u |A|_F: at most 16 (m + 10) u |A|_F for each step. The sum over m < d is (8 d^2 +
-// 160 d) u.
+// With the reflection I - tau v v^T, a step subtracts V = v w^T + w v^T from A, where y = A v and
+// w = tau (y - tau / 2 (y^T v) v). The error of y is m u |A|_F |v| for any order of summation;
+// tau |v|^2 = 2, so that this error changes V by 4 m u |A|_F. The error of y^T v changes V by
+// 4 m u |A|_F, and the rounding of the reflection, with relative errors of (m + 10) u in its length
+// and factor, by 4 (m + 10) u |A|_F (Higham, Accuracy and Stability of Numerical Algorithms, 2nd
+// ed., Lemmas 19.1 to 19.3). The subtraction adds 6 u |A|_F: at most 16 (m + 10) u |A|_F for each
+// step. The sum over m < d is (8 d^2 + 160 d) u.
 //
 // LAPACK's blocked code, which is used above kPassEach, does not apply the updates of up to 31
 // columns to A, but subtracts v_j (w_j^T v) + w_j (v_j^T v) for each of them from the product. As

@@ -121,7 +121,7 @@ def reliability_curve(
     Returns
     -------
     list of EarlyScores
-        One for each tau.
+        Scores at each tau.
     """
     model = getattr(model, "best_estimator_", model)
     if not isinstance(model, ReliableClassifier):

@@ -1,7 +1,7 @@
 """Classifiers at several times: fits, and out-of-fold probabilities of the training series.
 
 Series are arrays (n, channels, d). The classifier of time t is fitted to ``X[:, :, :t]``. Its
-probabilities of training series come from folds, from the classifier's own folds
+probabilities of training series come from further fits to folds, from the folds of its own fit
 (`out_of_fold_proba_`), or from the leave-one-out scores of `ConvolutionClassifier`.
 """
 

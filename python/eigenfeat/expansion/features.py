@@ -142,11 +142,11 @@ class ExpandedFeatures:
         One direction per column.
     offset : (F,) array, optional
         Added to the projections.
-    expansion : {"half_wave", "shifted", "polynomial", "none"}
+    expansion : {"half_wave", "shifted", "polynomial", "none"}, default="half_wave"
         ``max(0, s p)^(a/2)``, ``(sqrt(1 + max(0, s p)) - 1)^a``, ``p^a``, or `p` itself.
-    powers : distinct integers out of 1, 2, 3
+    powers : distinct integers out of 1, 2, 3, default=(1, 2, 3)
         The exponents `a`.
-    include_input : bool
+    include_input : bool, default=False
         Whether the features are preceded by the columns of `X`.
     projections : (n, F) array, optional
         ``X @ directions + offset``, if already computed; see `stored`.

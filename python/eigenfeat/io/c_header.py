@@ -57,7 +57,7 @@ def to_c(
     path : str or path-like, optional
         File to which the header is also written; an existing file is replaced once the new file is
         complete.
-    dtype : {"float32", "float64"}
+    dtype : {"float32", "float64"}, default="float64"
         Type of the samples and of all numbers. With float32 decisions may differ at thresholds.
     name : str, optional
         Prefix of every name in the header; by default the name of the file, or ``eigenfeat``.

@@ -67,7 +67,7 @@ def to_onnx(
     path : str or path-like, optional
         File to which the model is also written; an existing file is replaced once the new one is
         complete.
-    dtype : {"float32", "float64"}
+    dtype : {"float32", "float64"}, default="float32"
         Type of the samples and of all numbers. `GEMClassifier` itself stores its features in
         float32: with float64 the probabilities differ slightly, but are not more accurate.
 

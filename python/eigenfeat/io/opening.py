@@ -87,8 +87,8 @@ def open_rows(
         Columns to leave out.
     categorical : sequence of str or int, default=()
         Columns of categories that look like numbers, such as codes.
-    dtype : {None, float32, float64}
-        Type of the features. The default is float32 if all features are float32, else float64.
+    dtype : {None, float32, float64}, default=None
+        Type of the features. None: float32 if all features are float32, else float64.
     block_rows : int, optional
         Number of samples in a block. The default makes blocks of about 32 MB.
     missing : bool, default=False
@@ -104,7 +104,7 @@ def open_rows(
     mark_bad : bool, default=False
         Whether the lines that `skip_bad` skips become samples of zeros, so that predictions match
         the lines of the files. The labels of blocks are then True for bad lines, False for others.
-    labels : {"auto", "int", "float", "bool", "str", "none"}
+    labels : {"auto", "int", "float", "bool", "str", "none"}, default="auto"
         Type of the labels. "auto" infers it from the first labels; "none" ignores labels.
     format : {"csv", "parquet", "arrow", "npy", "svmlight"}, optional
         File format; by default inferred from the file name.
@@ -114,7 +114,7 @@ def open_rows(
         Whether the first line of CSV files has names; by default detected.
     encoding : str, optional
         Encoding of CSV files; UTF-8 by default.
-    decimal : {".", ","}
+    decimal : {".", ","}, default="."
         Decimal point of CSV files.
     comment : str, optional
         Lines of CSV files that begin with this text are left out.

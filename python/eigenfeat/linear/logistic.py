@@ -342,7 +342,7 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
         y : (n,) array-like
             Labels; None with blocks, which contain labels and weights.
         penalties : sequence of float or None
-            Values of `penalty`; None means the estimator's own, which may be "auto".
+            Values of `penalty`; None means the estimator's `penalty`, which may be "auto".
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the samples.
 
@@ -380,7 +380,7 @@ class MultinomialLogit(Iterative, Verbose, LinearModel, FromLogits):
         penalties: Sequence[float] | None,
         random: np.random.RandomState,
     ) -> Iterator[Any]:
-        """Fit a model for each penalty; None means the estimator's own, which may be "auto"."""
+        """Fit a model for each penalty; None means that of the estimator, which may be "auto"."""
         searched = sample_problem(problem, self._penalty(1.0), self.tol)
         energies: Any = [self.penalty] if penalties is None else penalties
         chooses = penalties is None and self.penalty == "auto"

@@ -42,7 +42,7 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
         Extractor to fit to the moved samples; None means `PCA()`.
     sigma2 : float >= 0 or "cv", default="cv"
         Scale of the moves. "cv": the best of `scales` by the accuracy of an SVM like `svm` on
-        held-out folds; 0, if it is a scale, unless the gain exceeds twice its standard error.
+        held-out folds. If 0 is one of them, another scale must gain more than two standard errors.
     svm : MulticlassSVM or None, default=None
         Parameters of the SVM; None means ``MulticlassSVM()``.
     scales : sequence of float >= 0, default=(0, .1, .2, .3, .5, .7, 1, 1.5, 2, 3)
@@ -70,9 +70,9 @@ class MaxMarginShift(MetaEstimatorMixin, ScaleSearch):
     svm_ : MulticlassSVM
         The SVM, fitted to the centred and scaled samples.
     sigma2_ : float
-        The given or chosen value.
+        The given or chosen `sigma2`.
     relative_shift_ : float
-        Root mean square of the moves, relative as in `scales`.
+        Root mean square of the moves, relative to the spread of the samples.
     column_mean_ : (d,) array
         Means that are subtracted from the columns before the SVM.
     column_scale_ : (d,) array

@@ -65,7 +65,7 @@ class ClassMoments:
     ----------
     classes : array-like of shape (k,), optional
         All labels. Any other label is then an error. By default, every new label adds a class.
-    dtype : {None, float32, float64}
+    dtype : {None, float32, float64}, default=None
         Arithmetic type of the products of samples. None: float32 for float32 samples, float64 for
         all others. Sums are always in float64.
     feature_names : sequence of str, optional

@@ -30,8 +30,8 @@ __all__ = [
 _Pairs = npt.NDArray[np.int64]
 _Array = npt.NDArray[np.float64]
 _BLOCK_CLASSES = 256  # rows of the distance matrix computed at a time
-_NEIGHBOURS = 3
-CONFUSION_RIDGE = 0.1
+_NEIGHBOURS = 3  # nearest classes that a class is paired with by default
+CONFUSION_RIDGE = 0.1  # relative to the mean variance
 
 
 def whitened_means(
@@ -110,7 +110,7 @@ def confusion_pairs(
         Number of pairs. Every class is placed in some pair first, which may take more pairs; the
         nearest pairs follow. Rounded up to an even number. By default each class is paired with the
         three nearest classes.
-    ridge : float >= 0
+    ridge : float >= 0, default=0.1
         Added to the diagonal of the pooled covariance, relative to the mean of the diagonal.
     scale : array-like of shape (d,), optional
         Positive column scales; distances are between means of x / scale.

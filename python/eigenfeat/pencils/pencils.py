@@ -140,7 +140,7 @@ def generalized_eigh(
         Number of eigenpairs, 1 to d; all by default.
     threshold : float, optional
         Minimum eigenvalue.
-    solver : {"auto", "full", "subset", "tridiagonal", "krylov"}
+    solver : {"auto", "full", "subset", "tridiagonal", "krylov"}, default="auto"
         full: LAPACK's sygvd. subset: reduction to standard form, then syevr for the wanted range.
         tridiagonal: for up to 64 and d / 2 vectors, multisection and inverse iteration after the
         reduction, else subset. krylov: block Lanczos; tridiagonal for small problems (d below 256,
@@ -282,27 +282,27 @@ def pair_directions(
     ----------
     moments : ClassMoments
         Moments of at least two classes of positive weight; classes without weight are ignored.
-    pairs : str, tuple, sequence of (label, label) or Contrasts
+    pairs : str, tuple, sequence of (label, label) or Contrasts, default="all"
         As in :class:`eigenfeat.GEM`.
-    ridge : float >= 0 or "auto"
+    ridge : float >= 0 or "auto", default=0.1
         Ridge, relative to a denominator's mean eigenvalue. "auto": .03 to 1 by its spectrum.
-    n_directions : int >= 1 or "auto"
+    n_directions : int >= 1 or "auto", default=10
         Maximum number of directions per pair. "auto": 10, or fewer with more than 300 pairs.
     threshold : float or "auto", optional
         Minimum eigenvalue; the paper advises more than 1. "auto": above what sampling noise alone
         would give.
-    denominator : {"second_moment", "covariance"}
+    denominator : {"second_moment", "covariance"}, default="second_moment"
         With "covariance", both matrices are about the denominator's mean.
-    solver : {"auto", "full", "subset", "tridiagonal", "krylov"}
+    solver : {"auto", "full", "subset", "tridiagonal", "krylov"}, default="auto"
         Solver, as in `generalized_eigh`.
     n_threads : int, optional
         Number of threads; all by default. The result does not depend on it, bit for bit.
-    constant : bool
+    constant : bool, default=False
         Solve for samples (x - m, 1), where m is the mean of all samples. The constant gets no
         ridge; the returned offset is for x.
     scale : array-like of shape (d,), optional
         Positive column scales. Pairs are solved for x / scale; the returned directions are for x.
-    random_state : None, int or NumPy generator
+    random_state : None, int or NumPy generator, default=None
         Seed for random pairs.
 
     Returns

@@ -201,14 +201,14 @@ def class_pairs(
     ----------
     classes : array-like of shape (k,)
         Distinct labels, at least two.
-    pairs : {"all", "hypercube"} or sequence of (label, label)
+    pairs : {"all", "hypercube"} or sequence of (label, label), default="all"
         - ``"all"``: all k (k - 1) ordered pairs (Karampatziakis and Mineiro 2014, Algorithm 1).
         - ``"hypercube"``: the labels are placed at random on corners of a cube of ceil(log2 k)
           dimensions; neighbours (Hamming distance 1) are paired both ways (section 4.3). Placements
           are drawn until every class has a neighbour. O(k log k) pairs.
         - a sequence of (numerator, denominator) labels.
-    random_state : None, int or NumPy generator
-        For the corners of the cube.
+    random_state : None, int or NumPy generator, default=None
+        Seed for the corners of the cube.
 
     Returns
     -------

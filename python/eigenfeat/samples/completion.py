@@ -262,10 +262,10 @@ def _standard(X: npt.NDArray[Any], mean: _Array, scale: _Array) -> _Array:
 
 
 def _gaussian(Z: _Array, shares: _Array, spread: _Array) -> tuple[_Array, _Array]:
-    """Mean of samples, and their covariance plus `spread`, shrunk towards its mean variance.
+    """Mean of samples, and their covariance plus `spread`, shrunk towards equal variances.
 
-    Ledoit and Wolf (2004), with Kish's effective number of weighted samples (see
-    `GaussianImputer.fit`). A small ridge is added.
+    The shrinkage is that of Ledoit and Wolf (2004), with Kish's effective number of weighted
+    samples (see `GaussianImputer.fit`). A small ridge is added.
     """
     d = Z.shape[1]
     moments = ClassMoments([0]).update(Z, np.zeros(len(Z), dtype=np.int64), shares)

@@ -112,7 +112,7 @@ def target_groups(
     n_contractions : int >= 1, default=5
         Number of random unit vectors u, applied to the outputs divided by their standard
         deviations. A single output always has one grouping.
-    random_state : int, RandomState, Generator or None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for the vectors.
     sample_weight : array-like of shape (n,), optional
         Weights >= 0.

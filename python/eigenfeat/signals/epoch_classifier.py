@@ -72,8 +72,8 @@ _SAMPLES_PER_PERIOD = 3.0  # samples per period of the upper edge of a band, aft
 class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
     """Classifier of epochs of EEG, MEG or EMG: a pool of views.
 
-    Use it first for epochs of many channels; it needs no tuning. Tell it the sampling rate, and the
-    `frequencies` of flickering stimuli. User guide: :doc:`/guide/eeg`.
+    Use it first for epochs of many channels; it needs no tuning. Give the sampling rate `sfreq`,
+    and the `frequencies` of flickering stimuli. User guide: :doc:`/guide/eeg`.
 
     Each view is a linear classifier on one description of the epochs. Views are pooled by weights
     that minimise the log loss of out-of-fold probabilities, with a pull to equal weights.
@@ -186,8 +186,8 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             Nonnegative weights of the epochs. Their sum does not matter; alignment ignores them.
         groups : (n,) array-like, optional
             Sessions or persons. Epochs are then whitened by the mean covariance of their session,
-            and folds leave sessions out if each class is in several. Pass them by metadata routing
-            in a cross-validation.
+            and folds leave sessions out if each class is in several. In a cross-validation, pass
+            `groups` by metadata routing.
 
         Returns
         -------

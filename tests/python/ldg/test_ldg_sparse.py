@@ -80,7 +80,7 @@ def test_smaller_s_is_sparser_and_large_s_is_ldg(wine):
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_deflated_directions_are_not_found_again(rng, sign):
-    # All values negative, or all positive: then deflation to 0 would be attractive.
+    # With eigenvalues of one sign, directions that are deflated to 0 could be the best again.
     rows = rng.standard_normal((30, 9))
     Z = sign * (rows.T @ rows)
     for deflate in (sparsely_deflated, orthonormally_deflated):

@@ -46,7 +46,7 @@ def test_copies_have_the_papers_density(C, sigma2):
 
 def test_copies_of_a_mislabelled_sample_are_accepted():
     X, y = rows()
-    X[0] = X[1]  # its loss is large at each of its copies
+    X[0] = X[1]  # a sample of another class, whose copies all have a large loss
     svm = MulticlassSVM(C=10.0)
     shift = MaxMarginShift(PCA(1), sigma2=0.01, svm=svm, moves="corrupted", n_copies=4)
     copies = shift.shift(X, y).reshape(12, 4, 2)
