@@ -33,6 +33,7 @@ namespace {
 
 using namespace eigenfeat;
 
+// Random numbers in [-0.5, 0.5), by xorshift.
 template <class T>
 AlignedBuffer<T> numbers(index_t n, bool some_zero = false) {
   AlignedBuffer<T> x(n);

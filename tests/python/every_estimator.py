@@ -99,7 +99,7 @@ TAKE_SPARSE = [
     if get_tags(make()).input_tags.sparse and "chi2" not in name
 ]
 
-# Why weights are not numbers of copies.
+# Reasons why a weight of 2 differs from two copies of a sample.
 FOLDS = "copies of a sample fall into several folds"
 RATIOS = "only ratios of weights matter; copies, unlike weights, are more samples"
 COPIES_DIFFER = {
@@ -133,7 +133,7 @@ def outputs(model, rows):
 
 
 def epochs(X):
-    """An epoch for each row, whose entries are the amplitudes of its channels.
+    """An epoch for each row; entries of a row are the amplitudes of the channels.
 
     All epochs also have a weak oscillation, so that a channel with the amplitude 0 is not constant.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import os
 import shutil
 import sys
@@ -322,9 +323,9 @@ def check_output(path: Path, *inputs: FileRows | str | os.PathLike[str]) -> None
     if str(path) == STANDARD:
         raise UsageError("--output: expected the name of a file, got -")
     if not path.parent.is_dir():
-        raise FileNotFoundError(2, "No such file or directory", str(path.parent))
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(path.parent))
     if path.is_dir():
-        raise IsADirectoryError(21, "Is a directory", str(path))
+        raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
     others: list[str | os.PathLike[str]] = []
     for item in inputs:
         if isinstance(item, FileRows):

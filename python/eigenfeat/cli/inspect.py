@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import zipfile
 from pathlib import Path
@@ -53,7 +54,7 @@ def inspect(options: SimpleNamespace, output: Output) -> None:
     """Describe a file; for a model and rows also measure importances of columns."""
     path = options.file
     if path.is_dir():
-        raise IsADirectoryError(21, "expected one file, got a folder", str(path))
+        raise IsADirectoryError(errno.EISDIR, "expected one file, got a folder", str(path))
     summary: dict[str, Any] = {"file": str(path), "bytes": path.stat().st_size}
     if not _is_saved(path) and (options.format is not None or format_of(path) is not None):
         values = {name: getattr(options, name) for name in _FORMAT_OPTIONS}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import glob
 import os
 from collections.abc import Iterable, Sequence
@@ -267,7 +268,7 @@ def _files(path: Path, format: str | None) -> list[tuple[Path, dict[str, str]]]:
     if not path.exists() and glob.has_magic(str(path)):
         matches = sorted(Path(name) for name in glob.glob(str(path)))
         if not matches:
-            raise FileNotFoundError(2, "No file matches", str(path))
+            raise FileNotFoundError(errno.ENOENT, "No file matches", str(path))
         return [(match, {}) for match in matches]
     return [(path, {})]
 

@@ -97,7 +97,7 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
     See Also
     --------
     MaxMarginShift : Moves samples by the dual variables of this SVM.
-    sklearn.svm.LinearSVC : liblinear; sparse samples.
+    sklearn.svm.LinearSVC : Linear SVMs by liblinear, which suits sparse samples.
 
     References
     ----------
@@ -245,7 +245,7 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
 def _without_constants(X: Any) -> Any:
     """Set columns that are constant up to rounding to 0.
 
-    An intercept makes them redundant, and they slow convergence.
+    An intercept makes constant columns redundant, and they slow convergence.
     """
     ends = X.min(axis=0), X.max(axis=0)
     low, high = (np.ravel(row.toarray() if sp.issparse(X) else row) for row in ends)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.validation import check_whole, real_array, show
+from eigenfeat._base.validation import check_whole, counted, real_array, show
 from eigenfeat.plotting import figures
 
 if TYPE_CHECKING:
@@ -230,12 +230,12 @@ class EarlyDecisionDisplay:
         """Return label and reliability after t samples."""
         traced: Any = self.decision
         if t >= traced.time[0]:
-            return f"{t} samples: decision\n{figures.short(traced.label[0])}"
+            return f"{counted(t, 'sample')}: decision\n{figures.short(traced.label[0])}"
         k = max(int(np.searchsorted(traced.steps, t, side="right")) - 1, 0)  # at or before t
         tau = float(traced.trace_reliability[0, k])
         shown = "1" if tau == 1 else f"{tau:.2f}" if tau < 0.995 else f"1 - {1 - tau:.0e}"
         label = figures.short(traced.trace_label[0, k])
-        return f"{t} samples: no decision\n{label}, reliability {shown}"
+        return f"{counted(t, 'sample')}: no decision\n{label}, reliability {shown}"
 
     def _draw_trace(self, ax: Axes) -> None:
         traced: Any = self.decision

@@ -8,24 +8,24 @@ from numpy.typing import ArrayLike, NDArray
 from eigenfeat.samples.estimator import check_array
 from eigenfeat.signals.epochs import too_large
 
-_SHORTEST = 4  # samples of the shortest intervals
+_SHORTEST = 4  # values of the shortest intervals
 
 
 def interval_summaries(X: ArrayLike) -> NDArray[np.float64]:
-    """Return samples, differences, and means, standard deviations and slopes over intervals.
+    """Return values, differences, and means, standard deviations and slopes over intervals.
 
-    The intervals have 4, 8, 16, ... samples and overlap by half. The features are meant for trees,
-    as in a time series forest, whose intervals are drawn at random.
+    The intervals have 4, 8, 16, ... values and overlap by half. The features are meant for trees,
+    as in a time series forest, which draws intervals at random.
 
     Parameters
     ----------
     X : (n, t) or (n, channels, t) array-like
-        Series, finite, of any number of samples.
+        Series, finite, of any length.
 
     Returns
     -------
     (n, p) array
-        t samples, t - 1 differences, and mean, standard deviation and least-squares slope of each
+        t values, t - 1 differences, and mean, standard deviation and least-squares slope of each
         interval, channel after channel.
 
     References

@@ -71,7 +71,7 @@ inline long double weight_of(const Vector<double>& weights, index_t i) {
 
 struct Logit {
   long double loss = 0, energy = 0;
-  long double loss_error = 0, energy_error = 0;  // errors for logits with relative errors of eps
+  long double loss_error = 0, energy_error = 0;  // bounds of rounding errors, as gradient_error
   Sum gradient;
   Table gradient_error;
 };

@@ -26,7 +26,7 @@ from eigenfeat.rayleigh import SlicedInverseRegression
 NAMES = [name for name in ESTIMATORS if "," not in name]
 METHODS = (
     *("predict", "predict_proba", "decision_function", "transform", "predict_early"),
-    *("shifted", "decide"),
+    "decide",
 )
 
 
@@ -64,7 +64,7 @@ LABELLED = [name for name in NAMES if takes_labels_of(ESTIMATORS[name])]
 
 @pytest.fixture(scope="module", params=NAMES)
 def case(request):
-    """Name of an estimator, and a fitted one."""
+    """Name of an estimator, and the fitted estimator."""
     estimator, more = new(request.param)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -108,7 +108,7 @@ def test_masked_and_missing_labels_are_refused(name):
     labels = np.ma.masked_array(Y, np.arange(len(Y)) == 8)
     with pytest.raises(ValueError, match=r"^y: expected a label .* 1 missing value, .* row 8;"):
         estimator.fit(good_rows(name), labels, **more)
-    with pytest.raises(ValueError, match=TWO):
+    with pytest.raises(ValueError, match=REFUSED):
         estimator.fit(good_rows(name), GAPS["Int64"], **more)
 
 
@@ -278,29 +278,29 @@ def test_every_estimator_accepts_labels_of_any_type(name, values):
             assert set(estimator.predict(rows).tolist()) <= set(LABELS[values]), what
 
 
-HERE = np.arange(len(Y)) % 50 != 7
+IS_KNOWN = np.arange(len(Y)) % 50 != 7
 GAPS = {
-    "Int64": pd.Series(Y, dtype="Int64").where(HERE),
-    "boolean": pd.Series(Y > 0, dtype="boolean").where(HERE),
-    "string": pd.Series(Y.astype(str), dtype="string").where(HERE),
-    "category": pd.Series(Y).where(HERE).astype("category"),
-    "float": np.where(HERE, Y, np.nan),
-    "list": [str(k) if here else None for k, here in zip(Y, HERE, strict=True)],
-    "mixed list": [str(k) if here else float("nan") for k, here in zip(Y, HERE, strict=True)],
-    "arrow": pd.Series(Y, dtype="int64[pyarrow]").where(HERE),
+    "Int64": pd.Series(Y, dtype="Int64").where(IS_KNOWN),
+    "boolean": pd.Series(Y > 0, dtype="boolean").where(IS_KNOWN),
+    "string": pd.Series(Y.astype(str), dtype="string").where(IS_KNOWN),
+    "category": pd.Series(Y).where(IS_KNOWN).astype("category"),
+    "float": np.where(IS_KNOWN, Y, np.nan),
+    "list": [str(k) if known else None for k, known in zip(Y, IS_KNOWN, strict=True)],
+    "mixed list": [str(k) if known else float("nan") for k, known in zip(Y, IS_KNOWN, strict=True)],
+    "arrow": pd.Series(Y, dtype="int64[pyarrow]").where(IS_KNOWN),
 }
-TWO = r"^y: expected a label for every sample, got 2 missing values, the first in row 7; leave"
+REFUSED = r"^y: expected a label for every sample, got 2 missing values, the first in row 7; leave"
 
 
 @pytest.mark.parametrize("kind", GAPS)
 def test_missing_labels_are_counted_in_blocks_and_moments(kind):
     y = GAPS[kind]
-    with pytest.raises(ValueError, match=TWO):
+    with pytest.raises(ValueError, match=REFUSED):
         ef.ClassMoments().update(X, y)
-    with pytest.raises(ValueError, match=TWO):
+    with pytest.raises(ValueError, match=REFUSED):
         ef.GEMClassifier().fit(ef.samples.ArrayBlocks(X, y))
     parts = [(X[:5], y[:5]), (X[5:], y[5:].reset_index(drop=True) if hasattr(y, "loc") else y[5:])]
-    with pytest.raises(ValueError, match=TWO):
+    with pytest.raises(ValueError, match=REFUSED):
         ef.GEMClassifier().fit(lambda: iter(parts))
     for model in (ef.GEMClassifier(), ef.GEM()):
         with pytest.raises(ValueError, match=r"^y: expected a label .*in row 7; leave"):
@@ -360,7 +360,7 @@ def test_blocks_of_signed_and_unsigned_labels():
     assert found.classes_.tolist() == IDS + HUGE
 
 
-# ---- series and epochs ---------------------------------------------------------------------------
+# ---- weights and sessions ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -393,7 +393,7 @@ def test_missing_sessions_are_counted(name):
     assert model.alignment_.names.tolist() == ["a", "b"]
 
 
-# ---- alignment -----------------------------------------------------------------------------------
+# ---- arrays at odd addresses ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("part", ["data", "indices", "indptr"])

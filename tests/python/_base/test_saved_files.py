@@ -1,5 +1,6 @@
 """Files of moments: exact round trips, and errors for damaged and foreign files."""
 
+import errno
 import os
 import pickle
 import stat
@@ -203,7 +204,7 @@ def test_a_failed_save_leaves_the_old_file_and_no_scraps(path, moments, monkeypa
     before = path.read_bytes()
 
     def fail(*_):
-        raise OSError(28, "No space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OSError, match=r"No space left on device: '.*m\.efm'"):

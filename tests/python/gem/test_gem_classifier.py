@@ -78,10 +78,10 @@ def test_one_layer_by_parts(digits, dtype, options):
 @pytest.mark.parametrize(("dtype", "form"), [(np.uint8, np.asarray), (np.int16, sp.csr_array)])
 def test_small_integers_are_float32(digits, dtype, form):
     X, y = digits
-    bits = gem_classifier(**SMALL).fit(form(X[:600].astype(np.float32)), y[:600])
+    single = gem_classifier(**SMALL).fit(form(X[:600].astype(np.float32)), y[:600])
     model = gem_classifier(**SMALL).fit(form(X[:600].astype(dtype)), y[:600])
     rest = form(X[600:].astype(dtype))
-    expected = bits.predict_proba(form(X[600:].astype(np.float32)))
+    expected = single.predict_proba(form(X[600:].astype(np.float32)))
     assert model.predict_proba(rest).dtype == np.float32
     assert_array_equal(model.predict_proba(rest), expected)
 
@@ -159,7 +159,7 @@ def test_few_samples_give_the_same_bits_in_blocks(digits, dtype, labels, expansi
     assert_allclose(one, expected[:1], rtol=1e-4, atol=1e-5 * np.abs(expected).max())
 
 
-def test_classes_and_expansions_that_do_not_fit(digits):
+def test_one_class_and_wrong_parameters_are_refused(digits):
     X, y = digits[0][:300], digits[1][:300]
     model = gem_classifier(**SMALL)
     with pytest.raises(ValueError, match="y: expected samples of at least two classes"):

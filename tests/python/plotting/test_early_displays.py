@@ -132,7 +132,7 @@ def test_a_decision_says_what_is_known(model):
     assert display.figure_ is given.figure
     assert not other.has_data()
     first, last = display.axes_[0]
-    assert first.get_title().startswith("1 samples: no decision\n")
+    assert first.get_title().startswith("1 sample: no decision\n")
     assert last.get_title() == f"{time} samples: decision\n{early.label[0]}"
     names = [text.get_text() for text in display.trace_ax_.get_legend().get_texts()]
     assert "required: 0.9" in names
