@@ -25,6 +25,9 @@ __all__ = ["CHOSEN", "SCREENED", "Trees", "chosen_features", "fit_forest", "grow
 
 _NODES_AT_ONCE = 1 << 18  # samples times trees
 _MIN_THREADED = 50_000  # samples of boosting
+_MIN_THREADED_FOREST = (
+    16_384  # samples times features; threads of smaller trees wait for each other
+)
 _ROUNDING = 1e-6  # relative difference of values of a feature that counts as rounding
 _DRAWN_AT_ONCE = 100_000  # samples of all scikit-learn trees that are in memory
 CHOSEN = 16  # number of features that trees read besides the required ones
@@ -136,14 +139,15 @@ def _forest_trees(
         return tree, indices
 
     count, drawn = forest.n_estimators, forest.max_samples or len(X)
+    n_jobs = forest.n_jobs if X.size >= _MIN_THREADED_FOREST else 1
     options = {name: getattr(forest, name) for name in forest.estimator_params}
     unfitted = clone(forest.estimator).set_params(**options)
     random = np.random.RandomState(forest.random_state)
     seeds = [random.randint(np.iinfo(np.int32).max) for _ in range(count)]
-    step = max(4 * effective_n_jobs(forest.n_jobs), _DRAWN_AT_ONCE // drawn)
+    step = max(4 * effective_n_jobs(n_jobs), _DRAWN_AT_ONCE // drawn)
     for first in range(0, count, step):
         some = (delayed(grown)(seed) for seed in seeds[first : first + step])
-        yield from Parallel(n_jobs=forest.n_jobs, prefer="threads")(some)
+        yield from Parallel(n_jobs=n_jobs, prefer="threads")(some)
 
 
 @dataclass(frozen=True, eq=False)
