@@ -43,7 +43,8 @@ PAGES = [
 
 # Pages that fit large models, or repeat the fits of another page.
 LONG = {"many_classes", "report", "tables", "reduction", "recording"}
-LONG |= {"gem.ensemble", "gem.joint", "report.report", "early.minimum_cost", "pictures"}
+LONG |= {"gem.ensemble", "gem.joint", "report.report", "report.comparison", "pictures"}
+LONG |= {"early.minimum_cost"}
 
 
 def case(name, *values):
