@@ -474,8 +474,11 @@ def _refuse_nested(X: Any) -> None:
 def listed_items(X: Any) -> Any:
     """Return the items of an array of objects (n,) as a list, and other objects unchanged.
 
-    ValueError for a pandas Series of numbers, and for a table with series in its cells.
+    ValueError for a pandas Series of numbers, and for a table with series in its cells; TypeError
+    for sparse samples.
     """
+    if hasattr(X, "tocsr"):
+        raise TypeError("X: expected dense samples, got sparse samples")
     _refuse_nested(X)
     if getattr(X, "ndim", 0) != 1 or getattr(X, "dtype", None) is None:
         return X

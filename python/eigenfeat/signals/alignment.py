@@ -76,6 +76,13 @@ def _session(name: Any) -> str:
     return "a new session" if name is None else f"session {show(name)}"
 
 
+def _check_type(name: Any, known: Iterable[Any]) -> None:
+    """ValueError for the name of a known session in another type, such as "1" for 1."""
+    same = [one for one in known if str(one) == str(name)]
+    if same and name not in same:
+        raise ValueError(f"groups: expected the session {same[0]!r} of fit, got {name!r}")
+
+
 @dataclass(frozen=True, eq=False)
 class SessionMeans:
     """Mean covariances of sessions of epochs.
@@ -107,6 +114,7 @@ class SessionMeans:
         """
         known = self._by_name()
         for name, rows in session_parts(sessions, len(sessions)):
+            _check_type(name, known)
             if name in known and not moves:
                 continue
             mean, size = self._mean(name, rows, weight, mean_of), float(weight[rows].sum())
@@ -116,9 +124,10 @@ class SessionMeans:
                 size += old_size
             known[name] = mean, size
         means, sizes = zip(*known.values(), strict=True)
-        return replace(
-            self, names=np.array(list(known)), means=np.stack(means), sizes=np.array(sizes)
-        )
+        names = np.array(list(known))
+        if names.tolist() != list(known):  # numbers and text, all of which became text
+            names = np.array(list(known), dtype=object)
+        return replace(self, names=names, means=np.stack(means), sizes=np.array(sizes))
 
     def parts(
         self, sessions: NDArray[Any] | None, n: int, mean_of: MeanOf
@@ -145,6 +154,7 @@ class SessionMeans:
                 UserWarning,
             )
         for name, rows in parts:
+            _check_type(name, known)
             if name in known:
                 yield rows, *known[name]
             else:

@@ -50,6 +50,7 @@ from eigenfeat.signals.epochs import (
     read_groups,
     read_labels,
     read_recording,
+    too_large,
     warn_single_classes,
     warn_swapped,
 )
@@ -353,7 +354,10 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
         self._check_counts(codes)
         power = np.zeros(self.n_channels_)
         for rows in epoch_blocks(data):
-            power += data[rows].var(axis=2, dtype=np.float64).sum(axis=0)
+            with np.errstate(over="ignore"):
+                power += data[rows].var(axis=2, dtype=np.float64).sum(axis=0)
+        if not np.isfinite(power).all():
+            raise too_large(data)
         constant_channels(power)
         self.components_ = principal_components(data)
         frequencies = self._frequencies()

@@ -383,6 +383,28 @@ def test_constant_channels_lead_to_one_warning(rng, channels, sessions):
     assert found[0].filename == __file__
 
 
+def test_names_of_sessions_may_be_numbers_and_text(rng, tmp_path):
+    X, y = with_power(rng)
+    session = np.arange(len(y)) * 3 // len(y)
+    model = EpochClassifier(SFREQ).fit(X, y, groups=session)
+    before = model.predict_proba(X[:1], groups=[0])
+    model.adapt(X[-12:], groups=["today"] * 12)
+    ef.save(model, tmp_path / "m.efm")
+    for one in (model, ef.load(tmp_path / "m.efm")):
+        assert one.alignment_.names.tolist() == [0, 1, 2, "today"]
+        np.testing.assert_array_equal(one.predict_proba(X[:1], groups=[0]), before)
+        with pytest.raises(ValueError, match="groups: expected the session 0 of fit, got '0'"):
+            one.predict(X[:20], groups=["0"] * 20)
+        with pytest.raises(ValueError, match="groups: expected the session 0 of fit, got '0'"):
+            one.adapt(X[:20], groups=["0"] * 20)
+
+
+def test_epochs_whose_squares_overflow(rng):
+    X, y = with_power(rng)
+    with pytest.raises(ValueError, match=r"X: expected magnitudes below 1e150, .* got .*e\+20"):
+        EpochClassifier(SFREQ).fit(X * 1e200, y)
+
+
 def test_a_view_that_takes_no_epochs_is_named(rng):
     X, y = with_power(rng)
     message = (

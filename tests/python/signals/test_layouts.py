@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import DataConversionWarning
 
@@ -102,6 +103,12 @@ def test_text_in_a_table_of_series_names_the_column(series):
     message = "got text in column 'patient' .* leave out columns that are not values of the series"
     with pytest.raises(ValueError, match=message):
         convolutions().fit(table, Y)
+
+
+@pytest.mark.parametrize("model", [*MODELS, EpochClassifier, SpatialFilters])
+def test_sparse_series_are_refused(series, model):
+    with pytest.raises(TypeError, match="X: expected dense samples, got sparse samples"):
+        model().fit(csr_array(series), Y)
 
 
 def test_one_series_and_one_epoch():
