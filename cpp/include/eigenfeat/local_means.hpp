@@ -10,17 +10,16 @@
 // most c (|x| + |y|)^2 with c = u (d / 2 + 16), where u is the unit roundoff of T and norms are
 // about the mean. If the error intervals of references overlap, their distances are computed again
 // in double from the original rows, with a relative error of (d + 2) 2^-53, and rounded to 40 bits,
-// so that equal distances are equal in any order of the columns. Order and membership are those of
-// these distances; ties go to the reference with the lower row number. Cost: 2 m n d
-// flops for m queries and n references; each thread has a block of queries, a block of references,
-// their products and lists of candidates. If the references are the queries, are wide and many, and
-// the candidates of all queries fit into 96 MiB, the cost is half.
+// so that equal distances are equal in any order of the columns. Neighbours are chosen and ordered
+// by the rounded distances; ties go to the reference with the lower row number. Cost: 2 m n d flops
+// for m queries and n references; each thread has a block of queries, a block of references, their
+// products and lists of candidates. If the queries are the references, with many rows and columns,
+// and the candidates of all queries fit into 96 MiB, the cost is half.
 //
 // Scatters: rank updates with the rows D_ij, class by class, take n G d^2 flops for V and A. For A
-// there is also the form X^T L X of (3.25), where L is applied and never formed: 2 n d^2 + 4 n G k
-// d flops.
-// D_ij is a mean of differences, so that columns far from zero lose no digits. Products of float rows
-// are summed in float over at most 4,096 rows, and these sums are added in double.
+// there is also the form X^T L X of (3.25), where L is applied and never formed: 2 n d^2 + 4 n G k d
+// flops. D_ij is a mean of differences, so that columns far from zero lose no digits. Products of
+// float rows are summed in float over at most 4,096 rows, and these sums are added in double.
 //
 // Results are bit-for-bit identical for any number of threads.
 #pragma once

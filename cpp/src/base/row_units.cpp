@@ -11,7 +11,7 @@
 namespace eigenfeat {
 namespace {
 
-constexpr double kLargest = 1e150;
+constexpr double kLargest = 1e150;  // limit of entries, whose squares are finite in double
 
 struct Sums {
   Vector<double> sum, peak;
@@ -62,6 +62,7 @@ RowUnits row_units(MatrixView<const T> references, MatrixView<const T> queries, 
     units.peak[j] += std::abs(units.mean[j]);
     largest = std::max(largest, units.peak[j]);
   }
+  // 2^1000 at most: a larger scale could overflow.
   if (largest > 0.0) units.scale = std::ldexp(1.0, -std::max(std::ilogb(largest), -1000));
   return units;
 }

@@ -33,7 +33,7 @@ __all__ = [
     "wrapped",
 ]
 
-FAILURE, USAGE = 1, 2
+FAILURE, USAGE = 1, 2  # exit statuses
 STANDARD_OUTPUT = "standard output"
 
 

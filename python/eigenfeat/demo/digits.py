@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
 PENALTIES = [1e-3, 1e-2, 1e-1, 1.0]  # candidates for C of the classifier
-TEST_SHARE = 0.4
+TEST_SHARE = 0.4  # share of the images in a test
 N_DIRECTIONS = 5  # directions of a pair of digits
 N_RANDOM = 450  # random directions, as many as GEM has for 90 pairs; each makes six columns
 FIGURE_PAIRS = ((3, 2), (8, 5), (3, 5), (8, 0), (4, 9))  # pairs of the paper's Figure 1

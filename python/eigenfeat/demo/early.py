@@ -21,9 +21,9 @@ __all__ = ["KINDS", "show", "signals", "steps_table"]
 Array = NDArray[np.float64]
 
 KINDS = ("rises late", "returns", "swings")
-LENGTH = 60
-N_TRAIN, N_TEST = 200, 400
-TAU = 0.95
+LENGTH = 60  # values of a signal
+N_TRAIN, N_TEST = 200, 400  # numbers of signals
+TAU = 0.95  # required reliability
 BAR = 24  # characters of the bar of tau 1
 
 

@@ -56,7 +56,7 @@ from eigenfeat.samples.labelled import Block, row_weights
 from eigenfeat.samples.out_of_core import over_blocks
 
 _Array = NDArray[np.float64]
-_MAX_METRIC_COLUMNS = 2048
+_MAX_METRIC_COLUMNS = 2048  # with more columns, their covariance is not formed
 _MIN_EIGENVALUE = 1e-12  # relative to the largest
 
 

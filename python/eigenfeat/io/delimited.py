@@ -54,8 +54,8 @@ __all__ = ["DelimitedSource", "Scans", "settle_types"]
 Scans = dict[tuple[Any, ...], tuple[list["int | None"], dict[tuple[str, int], Tally]]]
 
 _BLOCK_BYTES = 4 << 20  # text that is parsed at a time
-_MAX_LINE_BYTES = 64 << 20
-_MIN_BLOCK_BYTES = 1 << 16
+_MAX_LINE_BYTES = 64 << 20  # text of the longest line
+_MIN_BLOCK_BYTES = 1 << 16  # least text that is parsed at a time
 _SCANNED_BYTES = 32 << 20  # text of all files together, from which types of columns are inferred
 _HEADER_RECORDS = 200  # records compared with the first line to detect a header
 _HEADER_CHARACTERS = 1 << 18  # limit of the text of these records; one record is always compared

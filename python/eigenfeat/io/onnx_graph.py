@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Graph", "layer_features"]
 
-OPSET = 17
-IR_VERSION = 8
+OPSET = 17  # version of the operators, of ONNX 1.12
+IR_VERSION = 8  # version of the file format, of ONNX 1.12
 LEARNING = "ai.onnx.ml"  # domain of operators for trees and categories
 
 

@@ -36,8 +36,8 @@ from eigenfeat.io.source import (
 __all__ = ["SvmlightSource", "settle_columns"]
 
 _PIECE_BYTES = 4 << 20  # text that is parsed at a time
-_MAX_LINE_BYTES = 64 << 20
-_MAX_COLUMNS = 2**31
+_MAX_LINE_BYTES = 64 << 20  # text of the longest line
+_MAX_COLUMNS = 2**31  # column numbers are below
 
 
 class SvmlightSource(Source):

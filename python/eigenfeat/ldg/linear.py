@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LDG", "LocalDiscriminant"]
 
-N_FOLDS = 5
+N_FOLDS = 5  # folds by which parameters are chosen
 
 
 class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -44,11 +44,11 @@ from eigenfeat.samples.estimator import prepare, unchanged_on_error, validate_da
 
 __all__ = ["TransferLDG"]
 
-_ALPHAS = (0.0, 0.1, 0.3, 0.5)
-_GAMMAS = (0.2, 0.4, 0.6, 0.8, 0.9)
+_ALPHAS = (0.0, 0.1, 0.3, 0.5)  # candidates of alpha
+_GAMMAS = (0.2, 0.4, 0.6, 0.8, 0.9)  # candidates of gamma
 _GAMMA_FOR_ALPHA = 0.9  # gamma while alpha is chosen
 _EXTRA_DIMENSIONS = 5  # dimensions in addition to one per class, to choose alpha and gamma
-_MAX_FOLDS = 5
+_MAX_FOLDS = 5  # folds by which alpha and gamma are chosen
 _EXPECTED = "numbers above 0 (source) or below 0 (target)"
 
 

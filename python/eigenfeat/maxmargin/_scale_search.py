@@ -25,7 +25,7 @@ from eigenfeat.samples.splits import checked_splits, cv_results
 _MAX_MEAN = 10.0  # in standard deviations; a column with a larger mean is centred
 _MAX_DEVIATION = 8.0  # standard deviations from 1/8 to 8 suit a C of about 1
 _COARSE_GAP = 1e-2  # tolerance of the SVMs that compare scales
-SCALES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
+SCALES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)  # default of `scales`
 
 
 class ScaleSearch(TransformerMixin, BaseEstimator):

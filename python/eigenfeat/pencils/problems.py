@@ -80,10 +80,10 @@ _RIDGES = [float(f"{digit}e{power}") for power in range(-15, 7) for digit in (1,
 _BLOCK_ROWS = 64  # matrix rows formed at a time, to keep temporaries small
 
 
-DEFAULT_RIDGE, DEFAULT_RIDGE_WITHOUT_CONSTANT = 0.2, 0.5
+DEFAULT_RIDGE, DEFAULT_RIDGE_WITHOUT_CONSTANT = 0.2, 0.5  # of `GEM`
 SOLVERS = ("auto", "full", "subset", "tridiagonal", "krylov")
 _MAX_DIRECTIONS, _MIN_DIRECTIONS = 10, 3  # per pair, with n_directions="auto"
-_TOTAL_DIRECTIONS = 3000
+_TOTAL_DIRECTIONS = 3000  # of all pairs, with n_directions="auto"
 _MAX_PLACEMENTS = 1000  # random placements of labels on the corners of a cube
 _COUNTED = ("confusion", "random_groups")  # kinds that take a number of pairs
 MAX_CLASSES_ALL = 50  # for "auto" to mean all pairs

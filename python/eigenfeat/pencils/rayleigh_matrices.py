@@ -178,7 +178,7 @@ def solve(
 
 
 def _fits_in(span: Span, pencil_of: PencilOf, settings: Parameters, n_classes: int) -> bool:
-    """Whether the span of the samples, or its complement, has dimensions for the components."""
+    """Whether the span of the samples, or its complement, has enough dimensions for components."""
     n, (d, r) = settings.n_components, span.basis.shape
     if pencil_of is vanishing:
         return int(n or 1) <= d - r
@@ -317,8 +317,8 @@ def noise_unit(noise: Array, pooled: Pooled, scale: Array, signal: Array | None 
 def _smallest(matrix: Array, m: int, n_threads: int | None, eps: float) -> tuple[Array, Array]:
     """Return the m smallest eigenvalues, ascending, and vectors; `matrix` may be singular.
 
-    Their vectors have the largest eigenvalues of ``t I - matrix``, where t bounds all eigenvalues.
-    Rayleigh quotients give the eigenvalues, as a subtraction from t would lose digits.
+    The vectors belong to the largest eigenvalues of ``t I - matrix``, where t bounds all
+    eigenvalues. Rayleigh quotients give the eigenvalues, as a subtraction from t would lose digits.
     """
     identity = np.eye(len(matrix))
     bound = float(np.linalg.norm(matrix))
@@ -344,6 +344,7 @@ def _by_pivots(project: Callable[[Array], Array], sizes: Array, m: int) -> Array
     chosen = np.zeros((len(sizes), m))
     for k in range(m):
         new, before = chosen[:, k], chosen[:, :k]
+        # The first of the axes that are equally close up to rounding.
         new[np.argmax(sizes > (1 - 1e-6) * sizes.max())] = 1.0
         for _ in range(2):  # twice, because of rounding
             new[:] = project(new)

@@ -25,14 +25,14 @@ __all__ = ["MARGIN", "auto_ridge", "discriminant_ridge", "noise_edge", "spread_e
 
 _Array = npt.NDArray[np.float64]
 
-_CANDIDATE_RIDGES = (0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
+_CANDIDATE_RIDGES = (0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)  # of "auto"
 MARGIN = 1.2  # the largest eigenvalue scatters, and estimated edges are about 10% too small
 
 _MAX_NOISE = 3.0  # eigenvalue that noise may reach with the ridge "auto"
-_DISCRIMINANT_RIDGES = 10.0 ** np.arange(-5.0, 3.5, 0.5)
+_DISCRIMINANT_RIDGES = 10.0 ** np.arange(-5.0, 3.5, 0.5)  # candidates of `discriminant_ridge`
 _DEFAULT_RIDGE = 1e-3  # if the spectrum or the weights allow no estimate
 _MIN_FREEDOM = 1e-3  # least q, and least share of the squared distance that is not by chance
-_TINY = 1e-12
+_TINY = 1e-12  # keeps divisors positive
 
 
 def noise_edge(spectrum: _Array, ridge: float, below: float, above: float) -> float:

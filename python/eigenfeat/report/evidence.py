@@ -36,7 +36,7 @@ __all__ = [
     "quietly",
 ]
 
-_N_NEIGHBORS = 3
+_N_NEIGHBORS = 3  # neighbours that predict the class of a transformed sample
 _MAX_COLUMNS = 2000  # importances are measured for at most this many columns
 
 

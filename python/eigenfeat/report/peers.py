@@ -32,7 +32,7 @@ from eigenfeat.samples.columns import TableColumns
 
 __all__ = ["Peer", "peer_table", "peers"]
 
-_MAX_SVM_SAMPLES = 5_000
+_MAX_SVM_SAMPLES = 5_000  # the time of an SVM grows with their square
 _MAX_ONE_HOT = 50  # indicators of a column; rarer categories share an indicator
 _MAX_NATIVE = 250  # categories of a column; a column of more categories becomes numeric codes
 _CATEGORICAL = "category"

@@ -23,7 +23,7 @@ from eigenfeat.signals.series import read_series, read_times
 __all__ = ["N_KERNELS", "ConvolutionFeatures"]
 
 _Places = NDArray[np.int64]
-N_KERNELS = 84
+N_KERNELS = 84  # choices of the three larger weights out of nine
 _RIVALS, _ROUNDS = 7, 3  # kernels of a group, and contests of a dilation
 _TAPS = 9  # weights of a kernel
 _MAX_DILATIONS = 32  # dilations of a kernel

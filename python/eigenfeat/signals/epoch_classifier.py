@@ -66,7 +66,7 @@ VIEWS = (
     *("means", "xdawn", "frequencies"),
 )
 _UNUSED = "adds nothing to the others"
-_MAX_FOLDS = 5
+_MAX_FOLDS = 5  # folds of out-of-fold probabilities
 _SAMPLES_PER_PERIOD = 3.0  # samples per period of the upper edge of a band, after decimation
 
 

@@ -44,7 +44,7 @@ _Array = NDArray[np.float64]
 
 _SHARE_OF_TRIALS = 0.6  # no view is tried after this share of the time limit
 _SAMPLES_AT_ONCE = 4_096  # samples that are predicted at a time
-_MAX_WORKERS = 8
+_MAX_WORKERS = 8  # threads that predict, each with its own arrays
 _COLUMNS_PRIOR = 1.5  # prior weight of "columns", over the sum of the other views
 
 

@@ -25,7 +25,7 @@ __all__ = ["ResidualSpread"]
 _Array = NDArray[np.float64]
 
 _MAX_SAMPLES = 5_000  # most samples whose residuals are used
-_TREES, _MIN_LEAF = 100, 10
+_TREES, _MIN_LEAF = 100, 10  # number of trees, and least number of samples in a leaf
 _MAX_TRIED = 100  # columns that a split tries
 _LEAST_SPREAD = 0.1  # relative to the mean absolute residual, added to each spread
 

@@ -32,7 +32,7 @@ _ROUNDING = 1e-6  # relative difference of values of a feature that counts as ro
 _DRAWN_AT_ONCE = 100_000  # samples of all scikit-learn trees that are in memory
 CHOSEN = 16  # number of features that trees read besides the required ones
 SCREENED = 4_000  # samples of the short boosting that selects these features
-_STEPS_OF_SCREEN, _MAX_LEAVES_OF_SCREEN = 40, 31
+_STEPS_OF_SCREEN, _MAX_LEAVES_OF_SCREEN = 40, 31  # iterations, and leaves of a tree
 
 
 class Nodes(NamedTuple):

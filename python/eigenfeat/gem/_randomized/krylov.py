@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 
 BLOCK = 8  # columns that a step adds to the basis
 MAX_BASIS = 160  # columns before a restart
-MAX_STEPS = 100
+MAX_STEPS = 100  # steps of a search
 _ZERO = 1e-12  # eigenvalues below this fraction of the largest one are rounding errors
 
 

@@ -29,9 +29,10 @@ from eigenfeat.moments.columns import signed
 
 _Array = NDArray[np.float64]
 
-_OVER_RELAXATION = 1.6
-_BALANCE_EVERY = 10
+_OVER_RELAXATION = 1.6  # Boyd et al. 2011, section 3.4.3: between 1.5 and 1.8
+_BALANCE_EVERY = 10  # steps between changes of the penalty
 _BALANCE_STEP = 5.0  # largest factor of one change of the penalty
+_LEAST_BALANCE = 1.5  # smaller changes of the penalty are not worth a disturbance
 _EXTRA_PAIRS = 3  # eigenpairs in addition to the rank of the last projection
 
 
@@ -161,7 +162,7 @@ def _iterate(C: _Array, sparsity: float, first: _Array, tol: float, max_iter: in
 def _balance(primal: float, dual: float) -> float:
     """Factor of the penalty with which neither residual lags far behind the other."""
     factor = float(np.clip(np.sqrt(primal / dual), 1.0 / _BALANCE_STEP, _BALANCE_STEP))
-    return 1.0 if 1.0 / 1.5 <= factor <= 1.5 else factor
+    return 1.0 if 1.0 / _LEAST_BALANCE <= factor <= _LEAST_BALANCE else factor
 
 
 # ---- bounds and vectors --------------------------------------------------------------------------
