@@ -265,7 +265,7 @@ def _basis(products: _Array, metric: _Array | None) -> _Array:
 
 
 def _inverse_root(matrix: _Array, ridge: float = 0.0) -> _Array:
-    """A matrix K with full column rank, and ``K^T (matrix + ridge I) K = I``."""
+    """A matrix K of full column rank such that ``K^T (matrix + ridge I) K = I``."""
     values, vectors = linalg.eigh(matrix)
     nonzero = values > _MIN_EIGENVALUE * max(values[-1], 0.0)
     return np.asarray(vectors[:, nonzero] / np.sqrt(values[nonzero] + ridge))

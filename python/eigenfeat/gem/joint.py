@@ -53,7 +53,7 @@ _WARM_UP_STEPS = 200  # or a tenth of all steps, if that is less
 _OFFSET_RATE = 5.0  # learning rate of offsets, as a multiple of the rate of directions
 _STATISTICS_SAMPLES = 4000  # samples that give the means and deviations of the features
 _COMPARED_SAMPLES = 1000  # samples whose losses before and after training are compared
-_MAX_SAMPLES_WITHOUT_HELD_OUT = 1_500  # more samples have a part for the temperature
+_MAX_SAMPLES_WITHOUT_HELD_OUT = 1_500  # of more, a part is held out for the temperature
 _HELD_OUT_SHARE, _MIN_HELD_OUT, _MAX_HELD_OUT = 0.1, 300, 5_000  # samples for the temperature
 
 

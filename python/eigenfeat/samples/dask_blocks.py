@@ -231,7 +231,7 @@ class DaskBlocks(RowBlocks):
 
     @property
     def _numbers(self) -> Callable[[Any, int], Any]:
-        """Function of a partition and its first row that returns an array or a sparse matrix."""
+        """Function that converts a partition, with the index of its first row, to numbers."""
         return partial(_part_numbers, self._names, self.encoder)
 
     @cached_property

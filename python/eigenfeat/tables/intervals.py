@@ -2,7 +2,7 @@ r"""Prediction intervals from out-of-fold residuals.
 
 With the residuals :math:`r_i` of out-of-fold predictions, and a local spread :math:`s_{-i}(x_i)`
 that a forest without sample i predicts for :math:`|r_i|`, the scores :math:`|r_i| / s_{-i}(x_i)`
-have about one distribution at all samples. The interval of a new sample is the prediction plus and
+have about the same distribution at all samples. The interval of a new sample is the prediction plus and
 minus its spread times a quantile of the scores (normalised conformal prediction; Papadopoulos et
 al. 2002, Lei et al. 2018).
 """
@@ -80,7 +80,8 @@ class ResidualSpread:
         return spread * self._quantiles(coverage)
 
     def _quantiles(self, coverage: float) -> _Array:
-        """Quantiles (q,) of the scores with an infinite score of a new sample of weight 1."""
+        """Quantiles (q,) of the scores and an infinite score of a new sample of weight 1."""
+        # 1e-12 is more than the rounding errors of the sums.
         aim = coverage * (self.total[-1] + 1.0) * (1.0 - 1e-12)
         place = [np.searchsorted(total, one) for total, one in zip(self.total.T, aim, strict=True)]
         scores = np.vstack([self.scores, np.full(self.scores.shape[1], np.inf)])

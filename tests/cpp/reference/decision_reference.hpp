@@ -15,7 +15,8 @@ namespace eigenfeat::reference {
 
 using Numbers = Vector<long double>;
 
-// sum a x^2 + 2 g x at x = -g / (a + mu), and |x|^2. 0 / 0 counts as 0.
+// The dual -sum g^2 / (a + mu) - mu radius^2, and |x|^2 at x = -g / (a + mu), for the multiplier
+// mu = shift - low. 0 / 0 counts as 0.
 struct AtMultiplier {
   long double dual = 0, square = 0;
 };

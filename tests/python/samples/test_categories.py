@@ -149,7 +149,7 @@ def test_integers_of_128_bits(missing):
 
 
 class _Fitted:
-    """The attributes of a fitted estimator that files of it read."""
+    """The attributes of a fitted estimator that `FileRows.prepared_for` reads."""
 
     def __init__(self, columns):
         self.columns_, self.n_features_in_ = columns, len(columns.names_)
@@ -157,7 +157,7 @@ class _Fitted:
 
 
 def test_numbers_of_several_forms_are_not_guessed():
-    """ "7" and "007" are two categories, and the number 7 is the first."""
+    """ "7" and "007" are two categories, and the number 7 is the category "7"."""
     columns = TableColumns().fit(as_pandas(["7", "007", "x"] * 4))
     found = columns.transform(as_pandas([7, 7]))
     np.testing.assert_array_equal(found, columns.transform(as_pandas(["7", "7"])))
@@ -174,7 +174,7 @@ def test_a_warning_where_no_value_is_known():
         model.predict(frame.assign(town=["rome"] * 79 + ["oslo"]))
 
 
-def test_rare_categories_are_pooled_and_unknown_ones_with_them():
+def test_rare_and_unknown_categories_share_a_column():
     columns = TableColumns().fit(as_pandas(["a", "a", "b", "b", "c", "d"]))
     assert columns.feature_names_.tolist() == ["c_a", "c_b", "c_infrequent_sklearn"]
     encoder = OneHotEncoder(min_frequency=2, handle_unknown="infrequent_if_exist")
