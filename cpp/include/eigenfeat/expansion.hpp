@@ -35,8 +35,8 @@ index_t expanded_columns(const Expansion& expansion, index_t n_features, index_t
 void check_powers(const Expansion& expansion);
 
 // rows: row-major (n, d); directions: row-major (d, F); offset: F numbers or empty;
-// out: row-major (n, expanded_columns). Throws std::invalid_argument that names a nonconforming
-// argument.
+// out: row-major (n, expanded_columns). Throws std::invalid_argument that names an argument of
+// another shape.
 template <class T>
 void expand(MatrixView<const T> rows, MatrixView<const T> directions, VectorView<const T> offset,
             const Expansion& expansion, MatrixView<T> out, int n_threads);

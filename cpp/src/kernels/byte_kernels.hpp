@@ -40,13 +40,12 @@ struct ByteKernels {
                  float* squares);
   // The largest |x_j| factor_j of n columns, a multiple of kStrip.
   float (*largest_product)(const float* row, const float* factors, index_t n);
-  // A line of a strip of four bytes from four rows: u = round(x factor) + offset, clipped to [0,
-  // 255].
-  // sums (kStrip) += u
+  // A line of a strip of four bytes from four rows: u = round(x factor) + offset, clipped to
+  // [0, 255]. sums (kStrip) += u.
   void (*pack_rounded)(const float* const* rows, const float* factors, const float* offsets,
                        std::uint32_t* out, std::int32_t* sums);
-  // sum (n) += products of q of a column with q of n columns of a strip, from products of u with u
-  // - 128.
+  // sum (n) += products of q of a column with q of n columns of a strip, from products of u with
+  // u - 128.
   void (*add_centred)(const std::int32_t* products, const CentredColumn& column,
                       const CentredStrip& strip, index_t n, double* sum);
 };

@@ -11,8 +11,7 @@ struct SvmPassKernels {
   // Whether weights sorted by feature are faster for k classes.
   bool (*is_by_feature)(index_t k);
   // From weights sorted by class: class c starts at w + c apart and is padded with zeros to whole
-  // vectors.
-  // The padding of out is set to zero.
+  // vectors. The padding of out is set to zero.
   void (*four_row_scores_by_class)(const T* x, index_t stride, index_t n, const T* w, index_t apart,
                                    index_t k, index_t width, T* out);
   // From weights sorted by feature, as in row_scores of SvmKernels.

@@ -20,6 +20,7 @@ MatrixView<const double> curvature_of(const BallProblem& problem, index_t item);
 // The eigenvectors of the dense matrix if enough items share it; null otherwise.
 std::unique_ptr<Eigenbasis> basis_of(const BallProblem& problem, int n_threads);
 
+// Operations for all items, roughly.
 double work_of(const BallProblem& problem);
 
 // Number of items that a thread processes at a time.

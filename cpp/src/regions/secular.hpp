@@ -37,7 +37,7 @@ struct RegionPoint {
   double shift = 0.0;       // s = mu + a_min
   // For a tridiagonal T, T + (mu + defect) I is proved to be positive semidefinite.
   double defect = std::numeric_limits<double>::infinity();
-  bool hard = false;
+  bool hard = false;  // the hard case, mu = -a_min
   bool converged = true;
   int iterations = 0;
 };

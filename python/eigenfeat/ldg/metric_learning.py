@@ -101,7 +101,7 @@ class ITML(Iterative, ClassReducer):
     See Also
     --------
     LDG : Faster; any number of features.
-    sklearn.neighbors.NeighborhoodComponentsAnalysis : By gradients.
+    sklearn.neighbors.NeighborhoodComponentsAnalysis : A linear map learnt by gradients.
 
     References
     ----------
@@ -187,7 +187,7 @@ def pair_count(given: int | None, n_classes: int, n_columns: int) -> int:
     MemoryError if the pairs' differences do not fit into memory.
     """
     count = max(20 * n_classes * (n_classes - 1), 200) if given is None else int(given)
-    if 24 * count * n_columns > physical_memory():
+    if 24 * count * n_columns > physical_memory():  # both samples of each pair, and differences
         raise MemoryError(f"n_pairs: expected pairs that fit into memory, got {count}")
     return count
 

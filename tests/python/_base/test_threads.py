@@ -51,7 +51,7 @@ print("done")
 @pytest.mark.parametrize("omp", ["2", "4"])
 @pytest.mark.parametrize("limits", ["", "threadpool_limits(4, user_api='blas')"])
 def test_many_python_threads_at_once_leave_nothing_on_stderr(omp, limits):
-    """Nor after every BLAS of the process, including the core's, has been given four threads."""
+    """Also if every BLAS of the process, including the core's, has been given four threads."""
     finished = python(CROWD.replace("LIMITS", limits), OMP_NUM_THREADS=omp)
     assert finished.stderr == ""
     assert finished.returncode == 0
@@ -174,12 +174,12 @@ print("end", flush=True)
 # ---- our copy of BLAS ----------------------------------------------------------------------------
 
 
-def test_core_finds_a_blas_that_lies_elsewhere(tmp_path):
+def test_a_copy_of_the_package_finds_the_installed_blas(tmp_path):
     if importlib.util.find_spec("scipy_openblas32") is None:
-        pytest.skip("this installation carries its BLAS inside")
+        pytest.skip("this installation contains its BLAS")
     package = Path(eigenfeat.__file__).parent
     if not any(path.suffix != ".pyi" for path in package.glob("_core*")):
-        pytest.skip("an editable installation keeps its core apart")
+        pytest.skip("the core of an editable installation is in another folder")
     shutil.copytree(package, tmp_path / "eigenfeat")
     script = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import eigenfeat; "
     script += "eigenfeat.ClassMoments(); print(eigenfeat.__file__)"
@@ -194,7 +194,7 @@ def test_the_threads_of_numpys_blas_do_not_change_a_bit(rng):
     y = np.arange(n) % 3
     X = rng.standard_normal((n, d)) * np.linspace(0.5, 3, d) + y[:, None] * rng.random(d)
     domains = {"sample_domain": np.where(np.arange(n) % 2, 1, -1)}
-    # What takes long.
+    # Estimators whose fits take long.
     left_out = {"TableClassifier, all", "TableRegressor, all", "ReliableClassifier, local"}
     for name in ESTIMATORS.keys() - left_out:
         rows = rows_for(name, X)
