@@ -2,8 +2,8 @@
 // thread's d x d x d gemm (the floor). choose_solver's constants are fitted to the times of
 // bench/solver_costs.py.
 //
-// "flops" by the header's counts: full 9 d^3, subset 3 d^3, krylov 4 d^2 a column: useful to
-// compare a solver with the floor, not one solver with another.
+// "flops" by the header's counts (full 9 d^3, subset 3 d^3, krylov 4 d^2 per column) compare a
+// solver with the floor, not one solver with another.
 #include <memory>
 #include <utility>
 
@@ -17,8 +17,8 @@ constexpr index_t kVectors = 20;
 constexpr double kRidge = 0.1;  // times trace(B) / d
 
 // Second moments of a simulated class: C = U diag(s) U^T + mean mean^T + noise I, with directions U
-// that the classes share and variances s that fall like k^-1.5 and differ from class to class, as
-// images' do.
+// that the classes share and variances s that fall like k^-1.5 and differ from class to class, like
+// the variances of images.
 template <class T>
 AlignedBuffer<T> class_moment(index_t d, const AlignedBuffer<T>& directions, std::uint64_t seed) {
   Random random(seed);
@@ -39,7 +39,7 @@ AlignedBuffer<T> class_moment(index_t d, const AlignedBuffer<T>& directions, std
   return result;
 }
 
-// Three classes; items pair them so that each denominator has as many items as asked for.
+// Three classes; the numerators of items are the first two, and their denominator is the third.
 template <class T>
 struct Batch {
   index_t order = 0;

@@ -14,7 +14,7 @@ def objective(X, codes, costs, W, b, margin=1.0):
 
 
 def dual_objective(X, codes, duals, margin=1.0, intercept=True):
-    """Dual objective at a (n, k)."""
+    """Dual objective at duals (n, k)."""
     W = duals.T @ np.asarray(X, dtype=np.float64)
     b = duals.sum(axis=0) if intercept else np.zeros(duals.shape[1])
     own = duals[np.arange(len(codes)), codes]

@@ -72,7 +72,7 @@ class WeightedProducts {
   struct Weights {
     MatrixView<const double> laplacian, plain;
   };
-  struct Tile {  // panels [first, last) of X times one of Y
+  struct Tile {  // panels [first, last) of X times a panel of Y
     index_t first = 0, last = 0, right = 0;
   };
 

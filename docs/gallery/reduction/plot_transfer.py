@@ -3,9 +3,9 @@ Two domains: what gamma does in TransferLDG
 ===========================================
 
 ``TransferLDG`` brings target samples near to source samples of their class, and far from source
-samples of other classes; `gamma` weighs the second. This is the simulation of section 4.4 of
-Parrish's thesis, its Figure 4.3: thirty samples of each class and domain, with variances 0.2 and
-0.3.
+samples of other classes; `gamma` weighs the distance from other classes. This is the simulation of
+section 4.4 of Parrish's thesis, Figure 4.3: thirty samples of each class and domain, with variances
+0.2 and 0.3.
 """
 
 import matplotlib.pyplot as plt

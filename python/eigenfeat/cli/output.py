@@ -78,7 +78,7 @@ def report_error(error: BaseException, as_json: bool, advice: str = "") -> int:
     elif isinstance(error, UsageError):
         kind, status = "usage", USAGE
     elif isinstance(error, KeyboardInterrupt):
-        kind, status = "interrupted", getattr(error, "status", 130)
+        kind, status = "interrupted", getattr(error, "status", 128 + signal.SIGINT)
         message = f"interrupted{f': {error}' if str(error) else ''}"
     if as_json:
         try:

@@ -111,7 +111,7 @@ class EarlyTimesDisplay:
         reliability : float, optional
             tau of a ReliableClassifier; by default as in its `predict_early`.
         ax : matplotlib.axes.Axes, optional
-            Axes to draw on; by default new ones.
+            Axes to draw on; by default new axes.
         **kwargs
             Further arguments of `Axes.imshow`.
 
@@ -139,7 +139,7 @@ class EarlyTimesDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes to draw on; by default new ones.
+            Axes to draw on; by default new axes.
         **kwargs
             Further arguments of `Axes.imshow`.
 

@@ -2,9 +2,9 @@ r"""Prediction intervals from out-of-fold residuals.
 
 With the residuals :math:`r_i` of out-of-fold predictions, and a local spread :math:`s_{-i}(x_i)`
 that a forest without sample i predicts for :math:`|r_i|`, the scores :math:`|r_i| / s_{-i}(x_i)`
-have about the same distribution at all samples. The interval of a new sample is the prediction plus and
-minus its spread times a quantile of the scores (normalised conformal prediction; Papadopoulos et
-al. 2002, Lei et al. 2018).
+have about the same distribution at all samples. The interval of a new sample is the prediction plus
+and minus its spread times a quantile of the scores (normalised conformal prediction; Papadopoulos
+et al. 2002, Lei et al. 2018).
 """
 
 from __future__ import annotations

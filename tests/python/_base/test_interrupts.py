@@ -114,7 +114,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("solver", ["full", "subset"])
 def test_ctrl_c_acts_between_two_large_pencils(solver):
-    """One call of LAPACK is not interrupted, and the next one does not begin."""
+    """One call of LAPACK is not interrupted, and the next call does not begin."""
     code = f"""
 root = rng.standard_normal((500, 500)) / 22
 A = np.array([root @ root.T] * 60)

@@ -144,7 +144,7 @@ print(asleep)
 
 @pytest.mark.long
 def test_a_program_may_end_while_daemon_threads_are_in_the_core():
-    """At exit Python ends threads that request its lock, which would abort in a destructor."""
+    """At exit Python ends threads that request its lock; in a destructor this would abort."""
     code = """
 import threading, time
 import numpy as np

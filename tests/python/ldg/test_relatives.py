@@ -119,7 +119,7 @@ def test_gsvd_of_few_rows_makes_each_class_a_point(rng):
     for c in range(4):
         assert_allclose(Z[y == c], np.repeat(Z[y == c][:1], 3, axis=0), atol=1e-10)
     lengths = np.linalg.norm(model.components_, axis=1)
-    assert np.all(np.diff(lengths) >= 0)  # the rows spread along the first the most
+    assert np.all(np.diff(lengths) >= 0)  # rows spread most along the first direction
 
 
 def test_maximum_margin_criterion(problem):

@@ -1,4 +1,4 @@
-"""Displays of early decisions: artists have the model's numbers, on new axes and on given ones."""
+"""Displays of early decisions: artists have the model's numbers, on new and on given axes."""
 
 import numpy as np
 import pytest

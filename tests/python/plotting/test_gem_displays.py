@@ -1,4 +1,4 @@
-"""Displays of directions: artists have the model's numbers, on new axes and on given ones."""
+"""Displays of directions: artists have the model's numbers, on new and on given axes."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def two_axes(layout="constrained"):
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
-def test_new_axes_and_given_ones(display, gem, tmp_path):
+def test_new_and_given_axes(display, gem, tmp_path):
     first = draw(display, gem)
     assert first.ax_.figure is first.figure_
     given, other = two_axes()

@@ -29,7 +29,7 @@ def vectors(matrices):
 
 
 def logarithms(C):
-    with warnings.catch_warnings():  # SciPy says where it is less exact than it could be
+    with warnings.catch_warnings():  # SciPy warns where logarithms are less exact
         warnings.simplefilter("ignore", RuntimeWarning)
         return np.array([scipy.linalg.logm(c).real for c in C])
 
@@ -188,7 +188,7 @@ def test_sessions_are_centred_each_by_its_own_mean(rng):
         rows = session == name
         alone = TangentSpace(shrinkage=None).fit_transform(moved[rows])
         assert_allclose(features[rows], alone, atol=1e-7)
-    # a session of fit keeps its mean, a new one has its own
+    # Sessions of the fit keep their means, and a new session has its own mean.
     assert_allclose(model.transform(moved[:3], session[:3]), features[:3], atol=1e-10)
     new = rng.standard_normal((6, 6)) @ X[:40]
     features_of_new = model.transform(new, np.full(40, "d"))
