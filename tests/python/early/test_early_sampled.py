@@ -115,10 +115,14 @@ def test_auto_is_sampled_where_there_are_no_discriminants(rng):
     assert ReliableClassifier(frozen, correct=False).fit(X, y).rule_ == "sampled"
 
 
+class Continuous(ClassifierMixin, LinearRegression):
+    """A classifier that predicts numbers other than labels."""
+
+
 def test_errors(rng):
     X, y = walks(rng, 60)
     with pytest.raises(ValueError, match="classifier: expected predict to return labels in"):
-        ReliableClassifier(LinearRegression(), rule="sampled", correct=False).fit(
+        ReliableClassifier(Continuous(), rule="sampled", correct=False).fit(
             X, (y == "up").astype(int)
         ).decide(np.where(X > 0, X, np.nan))
 
