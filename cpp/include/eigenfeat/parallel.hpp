@@ -48,15 +48,15 @@ void for_ranges(index_t n, index_t width, int n_threads, F&& f) {
 
 // Sets a function that the calling thread of a region calls between blocks, at most about twenty
 // times per second; nullptr for none. An exception of the function ends the region like an exception
-// of a block.
-// The bindings use it to let Ctrl-C interrupt long computations.
+// of a block. The function of the bindings lets Ctrl-C interrupt long computations.
 using InterruptCheck = void (*)();
 void set_interrupt_check(InterruptCheck check);
 
-// Calls this function, if it is due, in long loops outside regions.
+// Calls the function of set_interrupt_check, if it is due; for long loops outside regions.
 void check_interrupt();
 
-// During its lifetime, this thread does not call the function: a change in place must be completed.
+// While an object exists, its thread does not call the function of set_interrupt_check: a change in
+// place must be completed.
 class NoInterrupts {
  public:
   NoInterrupts();

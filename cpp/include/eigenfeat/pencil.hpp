@@ -2,9 +2,9 @@
 //
 //   A v = lambda B v,   A symmetric, B symmetric positive definite,   v^T B v = 1.
 //
-// A batch has numerators A, denominators B, and items, which are pairs of them. Each
-// denominator is factorised once, B = L L^T, for all its items. A ridge is added to a copy, B +
-// diag(shifts), so that a matrix may be both a numerator and a denominator. Solvers:
+// A batch has numerators A, denominators B, and items, each a pair of a numerator and a denominator.
+// Each denominator is factorised once, B = L L^T, for all its items. A ridge is added to a copy,
+// B + diag(shifts), so that a matrix may be both a numerator and a denominator. Solvers:
 //
 //   full    LAPACK's sygvd: every eigenpair. The reference for other solvers. About 9 d^3 flops.
 //   subset  sygst to L^-1 A L^-T, then syevr for the wanted range. About 3 d^3 flops.

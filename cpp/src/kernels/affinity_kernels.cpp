@@ -12,7 +12,7 @@ constexpr index_t kLine = kWidth<double>, kLines = kTileWidth / kLine;  // vecto
 constexpr double kInfinity = __builtin_inf();
 constexpr double kEpsilon = 0x1p-52, kSmallest = 0x1p-1022;
 
-// Neighbours first.
+// Adds neighbouring lanes first.
 EIGENFEAT_INLINE double sum_of(const Numbers& lanes) {
   double parts[kLine];
   store<double>(lanes, parts);

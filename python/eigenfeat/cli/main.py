@@ -79,7 +79,7 @@ def program() -> None:
 def _command(
     module: str, *params: click.Parameter, examples: str
 ) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Add a command with the docstring as its help; it calls its namesake in `module`."""
+    """Add a command that calls the function of this name in `module`; the docstring is its help."""
     data = any(param.name == "data" for param in params)
 
     def add(declared: Callable[[], None]) -> Callable[[], None]:
@@ -293,8 +293,8 @@ def report() -> None:
     needs no network. It states which rows its measures come from: use rows that had no part in the
     fit, or --holdout or --cv, which measure new fits. Rows whose labels the model does not know are
     counted and left out. Average precision, calibration and the effects of columns are those of
-    --positive; without it, the average precision is that of the rarest class, and the others those
-    of the second of two classes, or of all classes.
+    --positive. Without --positive, average precision is that of the rarest class; calibration and
+    effects are those of the second of two classes, or of all classes.
     """
 
 
@@ -423,7 +423,7 @@ def transform() -> None:
         ["--every"],
         type=opt.COUNT,
         metavar="N",
-        help="Rows between checkpoints (default: one each minute).",
+        help="Rows between checkpoints (default: a checkpoint per minute).",
     ),
     Option(["--resume"], is_flag=True, help="Continue from the checkpoint, if there is one."),
     *opt.ROWS,

@@ -167,7 +167,7 @@ def _onset_of(X: _Array) -> int:
 def held_out_stages(
     candidate: Any, X: _Array, y: Labels, classes: Labels, times: _Times, n_folds: int
 ) -> HeldOutStages:
-    """Fit classifiers to series (n, channels, d), which are predicted by models of other series.
+    """Fit classifiers to series (n, channels, d), and predict each series by models of others.
 
     Times are ascending, the last of them d. ValueError if no fold can be fitted.
     """

@@ -37,7 +37,7 @@ __all__ = ["Ridge", "fit_ridge", "solve_ridge"]
 
 _Array = NDArray[np.float64]
 
-_PENALTIES = np.logspace(2, -8, 41)
+_PENALTIES = np.logspace(2, -8, 41)  # tried in this order
 _RISE = 0.05  # relative rise of the error after which no smaller penalty is tried
 _MIN_REMAINDER = 1e-10  # smallest 1 - h_i
 _MAX_JUDGED = 20_000  # samples whose errors choose the penalty

@@ -42,7 +42,7 @@ class BallMinimum:
     gap : ndarray of shape (n,)
         Estimate of the largest error of `value`: ``|q(x) - dual bound at mu|`` plus an allowance
         for rounding, ``4 sqrt(d) eps (|A| radius^2 + 2 |g| radius)`` for dense matrices and 8 eps
-        times the sum of the terms' magnitudes for diagonal ones. The allowance sufficed in
+        times the sum of the terms' magnitudes for diagonal matrices. The allowance sufficed in
         experiments but is not proved; `certified_sign` gives proved bounds.
     residual : ndarray of shape (n,)
         ``|(A + mu I) x + g|`` over ``|A| |x| + |g|``, at least ``mu |radius - |x||`` over

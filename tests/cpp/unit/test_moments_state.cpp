@@ -161,7 +161,7 @@ TEST_CASE("packed moments are restored bit for bit") {
   with_empty.grow(3);
   CHECK(restored(with_empty) == with_empty);
 
-  // Restored moments continue as the original ones do.
+  // Restored moments continue as the original moments do.
   const Matrix<double> rows(2, 4, {1, 2, 3, 4, 5, 6, 7, 9});
   ClassMoments original = small, copy = restored(small);
   original.update<double>(rows.read(), read(Labels{0, 1}), {}, 1);

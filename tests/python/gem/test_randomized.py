@@ -133,7 +133,7 @@ def test_residuals_are_those_of_the_pencil():
 def test_warns_of_what_did_not_converge(monkeypatch):
     monkeypatch.setattr("eigenfeat.gem._randomized.krylov.MAX_STEPS", 4)
     X, y = words()
-    with pytest.warns(RuntimeWarning, match="got larger ones of"):
+    with pytest.warns(RuntimeWarning, match="got larger residuals of"):
         wide = fitted(X, y)
     assert wide.residuals_.max() > 1e-6
 

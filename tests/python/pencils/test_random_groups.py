@@ -40,7 +40,7 @@ def test_directions_are_those_of_contrasts_of_the_same_groups(rng, denominator, 
     assert len(conditions.crawford) == 60
 
 
-def test_the_default_of_many_classes_has_one_direction_a_pair_and_no_threshold(rng):
+def test_the_default_of_many_classes_has_one_direction_per_pair_and_no_threshold(rng):
     X, y = many(rng)
     gem = GEM(threshold=50.0).fit(X, y)
     assert gem.directions_.shape == (5, 600)

@@ -85,7 +85,7 @@ def solve_pencils(
     if unfinished:
         warnings.warn(
             f"RandomizedGEM: expected residuals of at most {TOLERANCES[classes.dtype]:g}, got "
-            f"larger ones of {unfinished} directions; see residuals_",
+            f"larger residuals of {unfinished} directions; see residuals_",
             RuntimeWarning,
             stacklevel=4,
         )
