@@ -20,7 +20,7 @@ struct LaneLogKernels {
   // `multiply`
   void (*project)(const double* a, const double* w, const index_t* ends, index_t n, double* out);
   // a (n, n, lanes), lower triangle, A = Q T Q^T: d <- diagonal of T; e <- off-diagonal entries of
-  // T, the last one 0; a <- reflections of Q, with their betas; work (4 n, lanes)
+  // T, and 0 at the end; a <- reflections of Q, with their betas; work (4 n, lanes)
   void (*reduce)(double* a, index_t n, double* d, double* e, double* betas, double* work);
   // smallest (0 unless T is positive definite) and largest eigenvalue of T, with a relative error
   // of 1%; work (n, lanes)

@@ -29,7 +29,8 @@ struct ClassTarget {
 inline constexpr index_t kChunkRows = 128;  // rows that a task reads
 // Bytes of a centred panel: about the cache of a core.
 inline constexpr index_t kPanelBytes = index_t{1} << 22;
-inline constexpr index_t kMaxTile = 800;
+inline constexpr index_t kMaxTile = 800;        // columns of the largest tile of a product
+inline constexpr index_t kMaxPanelRows = 4096;  // limit of sums in float, see choose_scales
 
 // Divides d columns into tiles of equal size, at most kMaxTile columns.
 inline index_t tile_size(index_t d) {
@@ -40,7 +41,7 @@ inline index_t tile_size(index_t d) {
 template <class T>
 index_t panel_rows(index_t d) {
   const index_t fit = kPanelBytes / (static_cast<index_t>(sizeof(T)) * d);
-  return std::min<index_t>(std::max<index_t>(fit, 2 * kChunkRows), 4096);
+  return std::min<index_t>(std::max<index_t>(fit, 2 * kChunkRows), kMaxPanelRows);
 }
 
 // Leading dimension of a panel: whole cache lines, but not a multiple of 2 KB, which would use few
@@ -127,8 +128,8 @@ class BatchUpdate {
   Vector<double> shift_;
   Vector<double> residual_;
   Vector<T> peak_;
-  Vector<ClassColumns>
-      columns_;  // scales: powers of two that keep float products in range, or ones
+  // The scales are powers of two that keep float products in range, or ones.
+  Vector<ClassColumns> columns_;
 
   Vector<Segment> segments_;
   index_t wave_ = 1;  // segments in memory at a time

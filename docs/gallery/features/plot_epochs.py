@@ -4,7 +4,7 @@ Views of epochs
 
 `EpochClassifier` pools classifiers on several descriptions of epochs. Three simulated recordings
 differ in what tells their classes apart: the power of a source, a response at a fixed time, and a
-rhythm of a known frequency. The weights of the views follow.
+rhythm of a known frequency. In each recording, views that describe this difference get weight.
 """
 
 import matplotlib.pyplot as plt
@@ -39,7 +39,8 @@ waves = np.sin(2 * np.pi * (pitch * clock + rng.uniform(size=(n, 1))))
 rhythm += 0.3 * pattern[:, None] * waves[:, None, :]
 
 # %%
-# Half of the epochs are trained on. The frequencies of the stimuli are given for the rhythm alone.
+# The models are fitted to half of the epochs. Only the model of the rhythm gets the frequencies of
+# the stimuli.
 
 recordings = {
     "power of a source": (power, None),

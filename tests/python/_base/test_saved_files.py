@@ -142,7 +142,7 @@ def test_arrays_are_checked(path):
         tracemalloc.stop()
 
 
-def test_sums_that_cannot_be_are_refused(path):
+def test_impossible_sums_and_weights_are_refused(path):
     whole = path.read_bytes()
     change_array(path, "sums", 0, to=lambda sums: sums * np.nan)
     assert "expected finite numbers" in refusal(path)
@@ -157,7 +157,7 @@ def test_sums_that_cannot_be_are_refused(path):
         path.write_bytes(whole)
 
 
-def test_labels_that_cannot_be_are_refused(path):
+def test_impossible_labels_are_refused(path):
     for labels in (["a"] * 4, ["a"], [[1, 2], [3, 4]]):
         change_array(path, "labels", to=npy(np.array(labels)))
         refusal(path)
@@ -200,7 +200,7 @@ def test_members_do_not_repeat(path):
 # ---- writing -------------------------------------------------------------------------------------
 
 
-def test_a_failed_save_leaves_the_old_file_and_no_scraps(path, moments, monkeypatch):
+def test_a_failed_save_leaves_the_old_file_and_no_other_file(path, moments, monkeypatch):
     before = path.read_bytes()
 
     def fail(*_):
