@@ -42,7 +42,7 @@ void keep_blas_pinned() {
 }
 
 std::atomic<InterruptCheck> interrupt_check{nullptr};
-constexpr std::chrono::milliseconds kBetweenChecks{50};
+constexpr std::chrono::milliseconds kBetweenChecks{50};  // twenty checks per second at most
 
 thread_local int interrupts_held_back = 0;
 thread_local bool inside_region = false;

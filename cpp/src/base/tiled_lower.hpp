@@ -17,7 +17,7 @@ namespace eigenfeat {
 template <class T>
 class TiledLower {
  public:
-  static constexpr index_t kTile = 256;
+  static constexpr index_t kTile = 256;  // rows and columns of a tile
 
   explicit TiledLower(index_t order)
       : order_(order), tiles_((order + kTile - 1) / kTile), buffers_(tiles_ * (tiles_ + 1) / 2) {}

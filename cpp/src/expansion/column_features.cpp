@@ -12,7 +12,7 @@ namespace eigenfeat {
 namespace {
 
 constexpr index_t kSamples = 64;  // samples of a block, whose numbers stay in the cache
-constexpr index_t kMinKnots = 2 * (kSplineDegree + 1);
+constexpr index_t kMinKnots = 2 * (kSplineDegree + 1);  // fewest knots of a column
 
 // Number of entries at most x among n ascending numbers; no branch depends on x.
 template <class T>

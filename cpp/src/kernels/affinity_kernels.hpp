@@ -5,7 +5,7 @@
 
 namespace eigenfeat {
 
-inline constexpr index_t kTileWidth = 32;
+inline constexpr index_t kTileWidth = 32;  // columns of a tile
 
 // |x|^2 of rows and reciprocals of their sigmas, on 64-byte boundaries. A row with an infinite norm
 // has affinity 0 to all other rows.

@@ -9,7 +9,7 @@
 
 namespace eigenfeat {
 
-inline constexpr index_t kStrip = 64;
+inline constexpr index_t kStrip = 64;         // columns of a strip
 inline constexpr std::int32_t kSigned = 128;  // subtracted from a factor that must be signed
 
 // Columns rounded to bytes u = q + offset: a strip, and a column by which it is multiplied.

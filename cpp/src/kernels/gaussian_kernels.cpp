@@ -166,7 +166,7 @@ void add_gaussians(const T* x, const T* const* rows, index_t n_rows, index_t fir
 template <class T>
 void gaussian_of(const T* const* rows, index_t n_rows, index_t d, T ridge, double* mean,
                  double* variance) {
-  constexpr index_t kPiece = 128 / static_cast<index_t>(sizeof(T));
+  constexpr index_t kPiece = 128 / static_cast<index_t>(sizeof(T));  // columns of two cache lines
   const T share = T(1) / static_cast<T>(n_rows);
   for (index_t j = 0; j < d; j += kPiece) {
     const index_t width = least(kPiece, d - j);

@@ -5,7 +5,7 @@
 namespace eigenfeat {
 namespace EIGENFEAT_TIER {
 
-constexpr index_t kPanel = 8;
+constexpr index_t kPanel = 8;  // vectors of a full panel's row
 
 template <class T>
 index_t count_entries(const T* x, index_t n) {

@@ -51,6 +51,7 @@
 
 namespace eigenfeat::EIGENFEAT_TIER {
 
+// Size and number of the vector registers.
 #if defined(__AVX512F__)
 #define EIGENFEAT_VECTOR_BYTES 64
 inline constexpr index_t kRegisters = 32;

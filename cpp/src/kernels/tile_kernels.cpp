@@ -191,6 +191,7 @@ void pack_tail(const T* w, index_t width, index_t count, index_t n, PackedTail<T
 template <class T, index_t kColumns>
 EIGENFEAT_INLINE void add_dots(const T* tile, index_t stride, index_t rows,
                                const PackedTail<T>& tail, index_t width, T* z) {
+  // Rows whose sums stay in registers.
   constexpr index_t kRows = (kColumns <= 2 ? 4 : 2) * (kRegisters == 32 ? 2 : 1);
   index_t r = 0;
   for (; r + kRows <= rows; r += kRows)

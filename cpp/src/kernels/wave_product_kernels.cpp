@@ -5,7 +5,7 @@
 namespace eigenfeat {
 namespace EIGENFEAT_TIER {
 
-constexpr index_t kPowers = 3;
+constexpr index_t kPowers = 3;  // powers of a half wave
 // Numbers of rows of scores, and of columns of the narrow matrix, whose sums stay in registers.
 constexpr index_t kAtOnce = kRegisters == 32 ? 4 : kFused ? 3 : 2;
 constexpr index_t kColumns = kRegisters == 32 || !kFused ? 5 : 4;

@@ -12,8 +12,8 @@ namespace {
 
 constexpr float kMaxDeviations = 16.0F;  // largest range, in root mean squares
 constexpr index_t kOneOutside = 16;      // one of this many rows may be outside the ranges
-constexpr float kSteps = 255.0F;
-constexpr float kMinSquare = 1e-30F;  // columns with smaller mean squares count as zero
+constexpr float kSteps = 255.0F;         // steps of the range of a byte
+constexpr float kMinSquare = 1e-30F;     // columns with smaller mean squares count as zero
 
 }  // namespace
 

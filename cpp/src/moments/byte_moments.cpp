@@ -11,8 +11,8 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kRowsOfSums = 8192;  // rows whose products are summed in 32 bits
-constexpr index_t kPanelOfBytes = index_t{1} << 24;
+constexpr index_t kRowsOfSums = 8192;                // rows whose products are summed in 32 bits
+constexpr index_t kPanelOfBytes = index_t{1} << 24;  // bytes of a panel
 
 double work_of(MatrixView<const std::uint8_t> rows) {
   const double width = static_cast<double>(rows.cols);

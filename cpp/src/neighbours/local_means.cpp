@@ -13,8 +13,8 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kPanelBytes = index_t{1} << 23;
-constexpr index_t kChunk = 32;  // queries whose rows a task writes
+constexpr index_t kPanelBytes = index_t{1} << 23;  // bytes of a panel of rows
+constexpr index_t kChunk = 32;                     // queries whose rows a task writes
 
 template <class T>
 index_t panel_rows(index_t d) {

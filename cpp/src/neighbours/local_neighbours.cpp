@@ -7,9 +7,9 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kMaxQueries = 256;  // queries of a block
-constexpr index_t kMaxReferences = 512;
-constexpr index_t kBlockBytes = index_t{1} << 24;
+constexpr index_t kMaxQueries = 256;               // queries of a block
+constexpr index_t kMaxReferences = 512;            // references of a block
+constexpr index_t kBlockBytes = index_t{1} << 24;  // bytes of a block of references
 
 index_t query_block(index_t n) {
   return std::clamp<index_t>((n / 16 + 31) / 32 * 32, 32, kMaxQueries);

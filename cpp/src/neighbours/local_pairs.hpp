@@ -98,7 +98,7 @@ class PairRows {
 template <class T>
 class TileSums {
  public:
-  static constexpr index_t kTile = 192;
+  static constexpr index_t kTile = 192;  // columns of a tile
 
   TileSums(index_t d, int n_threads)
       : d_(d), tiles_((d + kTile - 1) / kTile), n_threads_(n_threads), scratch_(n_threads) {}

@@ -6,8 +6,8 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kTile = 256;
-constexpr index_t kListBytes = index_t{96} << 20;
+constexpr index_t kTile = 256;                     // rows of a tile
+constexpr index_t kListBytes = index_t{96} << 20;  // memory for the candidates of all queries
 
 // Pair b of the n / 2 disjoint pairs in round r of a tournament of n players, n even (circle method).
 std::pair<index_t, index_t> tournament_pair(index_t n, index_t r, index_t b) {

@@ -13,9 +13,9 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kTile = 128;
+constexpr index_t kTile = 128;   // rows of a tile of the factorisation
 constexpr index_t kSmall = 512;  // smaller matrices are factorised by one call of LAPACK
-constexpr int kNormSteps = 8;
+constexpr int kNormSteps = 8;    // steps of the power iteration for the norm
 constexpr index_t kBlock = 192;  // rows of a step of substitution
 
 // The inverse of a diagonal block of L, column-major: its transpose in row-major order.

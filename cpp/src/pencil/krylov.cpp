@@ -74,7 +74,7 @@ bool Krylov<T>::start(ReducedOperator<T>& reduced, const Target& target, int n_t
 // T.
 template <class T>
 bool Krylov<T>::start_block() {
-  constexpr double kShare = 1e-3;
+  constexpr double kShare = 1e-3;  // of G', relative to W A G
   const double precision = static_cast<double>(std::numeric_limits<T>::epsilon());
   const double least = std::sqrt(static_cast<double>(std::numeric_limits<T>::min()));
   operator_->random_image(width_, stream_, image_.data(), n_threads_);

@@ -6,7 +6,7 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kItemsPerBlock = 64;
+constexpr index_t kItemsPerBlock = 64;     // items that a thread processes at a time
 constexpr index_t kWorthEigenvectors = 6;  // items of one dense matrix
 
 }  // namespace

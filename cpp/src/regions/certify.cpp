@@ -9,7 +9,7 @@
 namespace eigenfeat {
 namespace {
 
-constexpr double kUnderflow = 1e-290;
+constexpr double kUnderflow = 1e-290;  // more than all errors of underflow
 
 // One quadratic, and the current bounds of its minimum.
 //

@@ -179,7 +179,7 @@ double work_of(const DominanceProblem& p) {
          static_cast<double>(p.offsets.cols);
 }
 
-constexpr index_t kRowsAtOnce = 32;
+constexpr index_t kRowsAtOnce = 32;  // points of a task
 
 }  // namespace
 

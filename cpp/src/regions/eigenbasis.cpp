@@ -23,7 +23,7 @@ Eigenbasis::Eigenbasis(MatrixView<const double> a, MatrixView<const double> slop
   LapackWork<double> work;
   converged = syevd(Triangle::lower, vectors(), {values_.data(), d_}, work) == 0;
   std::transform(values_.data(), values_.data() + d_, values_.data(), back);
-  constexpr index_t kRows = 64;
+  constexpr index_t kRows = 64;  // slopes of a task
   for_ranges(slopes.rows, kRows, n_threads, [&](index_t begin, index_t end, int) {
     gemm<double>(Op::transpose, Op::none, 1.0, vectors(),
                  slopes.block(begin, 0, end - begin, d_).transposed(), 0.0,

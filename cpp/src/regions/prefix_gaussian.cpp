@@ -13,8 +13,8 @@
 namespace eigenfeat {
 namespace {
 
-constexpr double kHalfLogTwoPi = 0.91893853320467274178;
-constexpr index_t kPrefixRows = 64;
+constexpr double kHalfLogTwoPi = 0.91893853320467274178;  // log(2 pi) / 2
+constexpr index_t kPrefixRows = 64;                       // rows of a task
 
 void check_factor(MatrixView<const double> factor) {
   require(factor.rows == factor.cols && factor.is_row_major(), "factor",
@@ -151,7 +151,7 @@ void prefix_covariances(MatrixView<const double> gains, VectorView<const index_t
   require(out.size == p * ell * ell, "out", std::to_string(p * ell * ell) + " entries",
           std::to_string(out.size));
   if (p == 0) return;
-  constexpr index_t kLines = 16;
+  constexpr index_t kLines = 16;  // rows of a covariance that a task adds up
   const int threads = threads_for(flops(d, ell, ell), n_threads);
   PerThread<AlignedBuffer<double>> sums(threads);
   for_ranges(ell, kLines, threads, [&](index_t begin, index_t end, int thread) {
