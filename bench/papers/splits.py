@@ -19,7 +19,7 @@ from eigenfeat._base.labels import class_folds
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """All samples of a data set, with NaN for missing values, and the number that trains.
+    """All samples of a data set, with NaN for missing values, and how many of them are trained on.
 
     `most_testing` limits the test samples; None means no limit.
     """
@@ -85,7 +85,7 @@ def by_splits(job, outcome, *, rules):
 
 
 class _Chosen(NamedTuple):
-    """A fitted model, its parameters and reduced samples, the dimension, and those of the curve."""
+    """A fitted model, its parameters and reduced samples, the dimension, and dimensions tried."""
 
     model: Any
     parameters: dict[str, Any]

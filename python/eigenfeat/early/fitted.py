@@ -77,7 +77,7 @@ CONFIDENCE = 0.9  # confidence of corrections with correct=True
 # Limits of the test of a rule by held-out samples.
 MAX_TIMES = 48  # times of evaluation
 MAX_SAMPLED_TIMES = 16  # times of evaluation of rules that draw completions
-MAX_SAMPLES = 3000  # held-out samples
+MIN_SAMPLES, MAX_SAMPLES = 100, 3000  # held-out samples, as far as there are
 MAX_PREDICTIONS = 4e6  # predicted labels of drawn completions
 MAX_THRESHOLDS = 200  # thresholds of promises by label
 TIMES_PER_BATCH = 8  # times that are evaluated together
@@ -509,7 +509,7 @@ def _thresholds(
 def _test_sizes(cost: int, n: int, n_times: int, min_samples: int) -> tuple[int, int]:
     """Numbers of samples and times to test, at most n and `n_times`."""
     n_times = min(n_times, MAX_TIMES if cost == 1 else MAX_SAMPLED_TIMES)
-    n_samples = int(np.clip(MAX_PREDICTIONS / (cost * max(n_times, 1)), 100, MAX_SAMPLES))
+    n_samples = int(np.clip(MAX_PREDICTIONS / (cost * max(n_times, 1)), MIN_SAMPLES, MAX_SAMPLES))
     if n >= min_samples:  # enough samples to support the promise
         n_samples = max(n_samples, 2 * min_samples)
     return min(n, n_samples), n_times

@@ -69,7 +69,7 @@ class Shrunk:
 
     shrinkage: float
     loss: float  # of the left-out samples at their best temperature; inf without any
-    temperature: float  # the best one; 1 without left-out samples
+    temperature: float  # the best temperature; 1 without left-out samples
     W: _Array  # (p + 1, k); the constant is last
     logits: Logits  # of the left-out samples, each from the weights of all others
 

@@ -4,9 +4,9 @@ Numbers and booleans stay as they are, with NaN for missing values. Durations be
 become days since 1970, month, weekday and hour. A column of text becomes numbers if nearly all its
 cells are numbers, unless these are codes; numbers may have separators of thousands, a sign of
 currency or percent. All other columns are categories. Missing cells are a category. Categories that
-occur once are pooled with each other; values that `fit` has not seen are encoded like pooled ones.
-Columns of many categories are encoded by target statistics. Of text whose values nearly all differ,
-such as free text, only the missing cells are a category.
+occur once are pooled with each other; values that `fit` has not seen are encoded like these rare
+categories. Columns of many categories are encoded by target statistics. Of text whose values nearly
+all differ, such as free text, only the missing cells are a category.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _NUMBER_SHARE = 0.95  # smallest share of numbers in a column of text that becom
 _MAX_UNITS = 3  # distinct units in a column of numbers
 _DATE_PARTS = ("day", "month", "weekday", "hour")
 _MAX_LISTED = 5  # columns in a message
-_MIN_UNKNOWN = 5  # values of a column; fewer unknown ones cause no warning
+_MIN_UNKNOWN = 5  # fewer unknown values of a column cause no warning
 
 _Array = NDArray[Any]
 _Counts = Counter[str | None]
@@ -168,7 +168,7 @@ class TableColumns:
     feature_names_ : (D,) array of str
         Names of the encoded columns. As in scikit-learn's `OneHotEncoder`, the indicators of a
         column "town" are "town_Ulm" for a category, "town_None" for missing values, and
-        "town_infrequent_sklearn" for categories that occur once and unseen ones.
+        "town_infrequent_sklearn" for categories that occur once and for unseen categories.
     groups_ : (D,) array of int
         Index of the table's column that each encoded column comes from.
     indicator_ : (D,) array of bool
@@ -750,7 +750,7 @@ def _warn_left_out(left_out: Mapping[str, Sequence[Any]]) -> None:
 
 
 def _warn_gaps(names: Sequence[Any]) -> None:
-    """Warn of columns whose values are not used, only which of their cells are missing."""
+    """Warn of columns of which only the places of missing cells are used."""
     if names:
         warn_caller(
             f"X: of columns whose values nearly all differ ({', '.join(map(repr, names))}), only "

@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 BLOCK = 8  # columns that a step adds to the basis
 MAX_BASIS = 160  # columns before a restart
 MAX_STEPS = 100  # steps of a search
-_ZERO = 1e-12  # eigenvalues below this fraction of the largest one are rounding errors
+_ZERO = 1e-12  # eigenvalues below this fraction of the largest value are rounding errors
 
 
 @dataclass(eq=False)
@@ -150,9 +150,9 @@ def leading_eigenpairs(
 
 
 def _settled(values: Array, accurate: NDArray[np.bool_], threshold: float, low: float) -> bool:
-    """Whether values above the threshold are accurate, and the next one is accurate or below `low`.
+    """Whether values above the threshold are accurate, and the next is accurate or below `low`.
 
-    Values up to rounding errors of the largest one count as zeros.
+    Values up to rounding errors of the largest value count as zeros.
     """
     zero = _ZERO * max(float(values[0]), 0.0)
     wanted = int(np.count_nonzero(values > max(threshold, zero)))
