@@ -279,6 +279,7 @@ class CalibratedLeastSquares(Iterative, Verbose, LinearModel, FromLogits):
         W: _Array = np.zeros(problem.shape)
         _, products = _reduced(problem, residual_sums, add, W, None, True)
         for number in range(self.n_iterations + 1):
+            # The first step is the ridge regression (2 H)^-1 Phi^T Y.
             W = W + (1.0 if number else 0.5) * metric.solve(products, threads)
             ranges = _reduced(problem, score_ranges, merge_ranges, W)
             unfitted = ScoreMap.unfitted(*ranges)
@@ -327,6 +328,7 @@ class CalibratedLeastSquares(Iterative, Verbose, LinearModel, FromLogits):
             For blocks, an iterator over such arrays.
         """
         scores = self._calibrated(X)
+        # As if half a further sample of each class had been seen: no probability is 0.
         P = (self.n_rows_ * on_simplex(scores) + 0.5) / (self.n_rows_ + 0.5 * scores.shape[1])
         return P.astype(scores.dtype, copy=False)
 

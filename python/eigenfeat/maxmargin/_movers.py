@@ -87,10 +87,10 @@ class JointlyMoved(MovedSamples):
         self._latest: tuple[float, float] | None = None  # scale and its sigma2
 
     def sigma2_of(self, scale: float) -> float:
-        """Return a sigma2 for moves of about this size; the search starts at the latest one."""
+        """Return a sigma2 for moves of about this size; the search starts at the latest sigma2."""
         if self.joint is None or scale == 0.0:
             return 0.0
-        latest, sigma2 = self._latest or (0.08, 1.0 / self.unit)
+        latest, sigma2 = self._latest or (0.08, 1.0 / self.unit)  # the first search has a guess
         # Moves of separable samples grow with the fourth root of sigma2.
         start = float(sigma2 * np.clip((scale / latest) ** 4, 1e-12, 1e12))
         moved = self.joint.reach(scale * self.around, start)
