@@ -35,7 +35,7 @@ _MAX_SHOWN = 10  # candidates of a search that are printed
 
 
 def search(options: SimpleNamespace, output: Output) -> None:
-    """Try candidates, and save the best one fitted to all rows."""
+    """Try candidates, and save the best candidate, fitted to all rows."""
     if options.task == "regression":
         check_regression(options)
     base = unfitted(options)
@@ -245,7 +245,8 @@ def _write(
             advance(len(block), position.fraction)
     result = {"output": str(path), "rows": written, "skipped": skipped, **more}
     result |= {"seconds": output.seconds, "rows_per_second": advance.rate}
-    text = counted(written, "row") + (f" ({skipped:,} bad ones left empty)" if skipped else "")
+    empty = f" ({counted(skipped, 'bad row')} left empty)" if skipped else ""
+    text = counted(written, "row") + empty
     if standard:  # rows go to standard output, the summary to standard error
         output.result(result, f"eigenfeat: {text}", sys.stderr)
     else:

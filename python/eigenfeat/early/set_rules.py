@@ -83,7 +83,7 @@ class ChebyshevSet(ConfidenceSet):
 
     full_covariance = True
     any_distribution = True
-    largest_radius = 1e9
+    largest_radius = 1e9  # the bound approaches 1 slowly
 
     def reliability(self, radius: _Array, degrees: _Codes) -> _Array:
         """See `ConfidenceSet.reliability`; the inequality gives a bound below 0 for small radii."""

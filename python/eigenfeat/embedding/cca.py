@@ -113,7 +113,7 @@ class RandomizedCCA(Sketching):
         Returns
         -------
         RandomizedCCA
-            The estimator itself. If an error is raised, it is unchanged.
+            The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
             self._validate_params()

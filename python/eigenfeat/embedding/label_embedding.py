@@ -142,7 +142,7 @@ class LabelEmbedding(BlockScores, ClassifierMixin, Sketching):
         Returns
         -------
         LabelEmbedding
-            The estimator itself. If an error is raised, it is unchanged.
+            The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
             self._validate_params()

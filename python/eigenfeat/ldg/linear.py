@@ -91,7 +91,7 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         Returns
         -------
         object
-            The estimator itself. If an error is raised, it is unchanged.
+            The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
             self._validate_params()
@@ -216,7 +216,7 @@ class LocalDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         gammas = [float(gamma) for gamma in candidates]
         if len(gammas) == 1:
             return gammas[0]
-        count = problem.n_classes + 5
+        count = problem.n_classes + 5  # directions in which values of gamma are compared
         accuracies = [problem.accuracy(problem.solve(scatters, g, count)[1]) for g in gammas]
         problem.record("gamma", gammas, accuracies)
         return selection.best_gamma(gammas, accuracies)

@@ -240,7 +240,7 @@ class TransferLDG(Reducer):
         Returns
         -------
         TransferLDG
-            The estimator itself. If an error is raised, it is unchanged.
+            The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
             self._validate_params()

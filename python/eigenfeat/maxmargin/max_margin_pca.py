@@ -166,7 +166,7 @@ class MaxMarginPCA(ClassNamePrefixFeaturesOutMixin, ScaleSearch):
         Returns
         -------
         MaxMarginPCA
-            The estimator itself. If an error is raised, it is unchanged.
+            The estimator itself. An error leaves it unchanged.
         """
         with unchanged_on_error(self):
             result = self._fit_scale(X, y, sample_weight).features(self.sigma2_)

@@ -36,13 +36,14 @@ def in_disorder(rows, dtype=np.float64):
     return made
 
 
-def turned(rows):
+def unsorted_csc(rows):
     """Convert rows to CSC with unsorted and repeated entries, as in `in_disorder`."""
     other = in_disorder(rows.T)
     return sp.csc_matrix((other.data, other.indices, other.indptr), shape=rows.shape)
 
 
-def coordinates(rows):
+def repeated_coo(rows):
+    """Convert rows to COO with repeated entries, as in `in_disorder`."""
     matrix = in_disorder(rows)
     numbers = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     return sp.coo_matrix((matrix.data, (numbers, matrix.indices)), shape=matrix.shape)
@@ -52,8 +53,8 @@ FORMS = {
     "csr": in_disorder,
     "csr array": lambda rows: sp.csr_array(in_disorder(rows)),
     "float32": lambda rows: in_disorder(rows, np.float32),
-    "csc": turned,
-    "coo": coordinates,
+    "csc": unsorted_csc,
+    "coo": repeated_coo,
 }
 PARTS = ("data", "indices", "indptr", "row", "col")
 FLAGS = ("has_sorted_indices", "has_canonical_format")
@@ -119,7 +120,7 @@ USES = {name: fitted(name) for name in TAKE_SPARSE} | {
     ],
     "expand": lambda rows: [expansion.expand(rows, np.eye(4)[:, :3])],
 }
-# These convert samples in different ways; the others share their code.
+# These uses convert samples in different ways; the other uses share their code.
 IN_EVERY_FORM = ("GEM", "MultinomialLogit", "LDG", "MulticlassSVM", "ClassMoments")
 
 
@@ -142,7 +143,7 @@ def test_rows_stay_as_they_are_and_disorder_makes_no_difference(name):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", TAKE_SPARSE)
-def test_sparse_rows_give_what_dense_ones_give(name):
+def test_sparse_and_dense_rows_have_equal_outputs(name):
     found, wanted = (fitted(name)(rows)[0] for rows in (sp.csr_matrix(ROWS), ROWS))
     np.testing.assert_allclose(np.abs(found), np.abs(wanted), rtol=1e-5, atol=1e-6)
 

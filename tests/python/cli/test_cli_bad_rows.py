@@ -64,7 +64,7 @@ def test_predictions_of_bad_rows_are_empty(tmp_path, model, new):
     out = tmp_path / "found.csv"
     status, said, err = run(*command, out, "--proba")
     assert (status, err) == (0, "")
-    assert said == f"{out}: 200 rows (6 bad ones left empty), {out.stat().st_size:,} bytes\n"
+    assert said == f"{out}: 200 rows (6 bad rows left empty), {out.stat().st_size:,} bytes\n"
     lines = pd.read_csv(out)
     assert lines["prediction"].fillna("").tolist() == labels.tolist()
     np.testing.assert_allclose(lines.drop(columns="prediction"), chances, rtol=1e-6)

@@ -90,7 +90,7 @@ class ClassReducer(Reducer):
         Returns
         -------
         object
-            The estimator itself. If an error is raised, it is unchanged.
+            The estimator itself. An error leaves it unchanged.
         """
         return self._fit(X, y, None)
 
@@ -135,7 +135,7 @@ class WeightedReducer(ClassReducer):
         Returns
         -------
         object
-            The estimator itself. If an error is raised, it is unchanged.
+            The estimator itself. An error leaves it unchanged.
         """
         return self._fit(X, y, sample_weight)
 
