@@ -71,7 +71,7 @@ def test_a_fit_is_that_of_the_array(files, problem):
 
 def test_predictions_of_every_kind_of_file(files, problem):
     X, _ = problem
-    fitted(files)
+    fitted(files, "--set", "views=columns,gem")
     model = eigenfeat.load(files / "model.efm")
     del model.feature_names_in_
     # In the blocks that are read: roundings of a block's last samples depend on their number.
@@ -99,7 +99,7 @@ def test_predictions_of_every_kind_of_file(files, problem):
 
 def test_predictions_keep_columns_as_they_are(files, problem):
     X, _ = problem
-    fitted(files)
+    fitted(files, "--set", "views=columns,gem")
     names = [f"x{j}" for j in range(5)]
     new = pd.DataFrame(X[400:], columns=names).assign(
         id=np.arange(200), code=[f"{i:03}" for i in range(200)], note=None

@@ -121,8 +121,8 @@ def overtures(random, n, d=40):
 
 @pytest.mark.parametrize(("held_out", "target"), [(5, None), (0.5, 1)])
 def test_prefix_classifiers_see_differences_that_a_gaussian_does_not(rng, held_out, target):
-    X, y = overtures(rng, 200)
-    fresh, truth = overtures(rng, 200)
+    X, y = overtures(rng, 120)
+    fresh, truth = overtures(rng, 120)
     options = {"held_out": held_out, "reliability": 0.9, "target": target}
     classifier = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
     late = ReliableClassifier(classifier, **options).fit(X, y).predict_early(fresh)

@@ -100,7 +100,14 @@ def test_columns_of_small_units_are_not_constant():
 
 
 @pytest.mark.parametrize(("dtype", "large"), [(np.float64, 1.7e18), (np.float32, 1e6)])
-@pytest.mark.parametrize("model", [MultinomialLogit(), CalibratedLeastSquares(), TableClassifier()])
+@pytest.mark.parametrize(
+    "model",
+    [
+        MultinomialLogit(),
+        CalibratedLeastSquares(),
+        TableClassifier(["columns", "splines", "gem", "gem_ranks"]),
+    ],
+)
 def test_indicators_added_to_nanoseconds_are_not_constant(model, dtype, large):
     """An indicator that is smaller than the last digit of a column of times in nanoseconds."""
     rng = np.random.default_rng(0)
