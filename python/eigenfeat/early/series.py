@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,14 @@ from sklearn.utils.validation import column_or_1d
 
 from eigenfeat._base.labels import fold_indices, plain_labels
 from eigenfeat._base.types import Codes, Labels, RandomState
-from eigenfeat._base.validation import is_table, listed_items, plain_rows, real_array, show
+from eigenfeat._base.validation import (
+    is_table,
+    listed_items,
+    naming_text,
+    plain_rows,
+    real_array,
+    show,
+)
 from eigenfeat.samples.columns import warn_identifiers
 from eigenfeat.samples.estimator import validate_data
 from eigenfeat.signals.epochs import transposed_advice, warn_swapped
@@ -78,7 +85,9 @@ def training_rows(
         warn_identifiers(X)
     series = series_of(X)
     if series is None:
-        rows, labels = validate_data(estimator, X, y, ensure_min_samples=2, **_VALIDATION_OPTIONS)
+        options = {**_VALIDATION_OPTIONS, "ensure_min_samples": 2}
+        with naming_text(X, advice=_COLUMNS_ADVICE) if is_table(X) else nullcontext():
+            rows, labels = validate_data(estimator, X, y, **options)
         return _complete(estimator, rows, fit=True), labels, Layout(1, rows.shape[1])
     if y is None:
         raise ValueError("y: expected labels, got None")
@@ -144,6 +153,7 @@ _VALIDATION_OPTIONS: dict[str, Any] = {
     "order": "C",
     "ensure_all_finite": False,
 }
+_COLUMNS_ADVICE = "leave such columns out, or encode them as numbers"
 ENDED_ADVICE = "; pass series that have ended as a list of arrays, without NaN at their ends"
 _SERIES_ADVICE = "; pass series with missing values as X[:, None] or as a list" + ENDED_ADVICE
 _DECIDE_ADVICE = "; decide takes incomplete samples"
