@@ -229,15 +229,24 @@ def validate_data(
         return validation.validate_data(estimator, X, y, **options)
 
 
+_SERIES_ADVICE = (
+    "X.reshape(len(X), -1) makes columns; ConvolutionClassifier and EpochClassifier take series of "
+    "shape (n, channels, times)"
+)
+
+
 @contextmanager
 def _naming_columns(estimator: Any, X: Any, options: dict[str, Any]) -> Iterator[None]:
-    """If the block raises, and X has other columns than the fit, raise an error that names them.
+    """If the block raises because of the columns of X, raise an error that says which ones.
 
-    The message begins with scikit-learn's message, which its checks require.
+    X has more than two dimensions, or other columns than the fit. The message begins with
+    scikit-learn's message, which its checks require.
     """
     try:
         yield
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as error:
+        if str(error).startswith("Found array with dim"):
+            raise ValueError(f"{error} {_SERIES_ADVICE}") from None
         text = "" if options.get("reset", True) else _wrong_columns(estimator, X)
         if not text:
             raise

@@ -9,7 +9,14 @@ from scipy.sparse import csr_array
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import DataConversionWarning
 
-from eigenfeat import EpochClassifier, SpatialFilters, TangentSpace
+from eigenfeat import (
+    LDG,
+    EpochClassifier,
+    GEMClassifier,
+    SpatialFilters,
+    TableClassifier,
+    TangentSpace,
+)
 from eigenfeat.early import ReliableClassifier
 from eigenfeat.signals import ConvolutionClassifier
 
@@ -109,6 +116,12 @@ def test_text_in_a_table_of_series_names_the_column(series, model):
 def test_sparse_series_are_refused(series, model):
     with pytest.raises(TypeError, match="X: expected dense samples, got sparse samples"):
         model().fit(csr_array(series), Y)
+
+
+@pytest.mark.parametrize("model", [GEMClassifier, TableClassifier, LDG])
+def test_estimators_of_columns_name_those_of_series(series, model):
+    with pytest.raises(ValueError, match=r"X\.reshape.* makes .* EpochClassifier take"):
+        model().fit(series[:, None], Y)
 
 
 def test_one_series_and_one_epoch():
