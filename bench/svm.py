@@ -20,6 +20,7 @@ from problems import Rows, digits
 from timing import Measurement, from_fresh_process
 
 REACHED = 1e-3  # relative gap
+# Loosest first.
 PEER_TOLERANCES = (1.0, 0.5, 0.3, 0.2, 0.1, 0.07, 0.05, 0.04, 0.03, 0.02, 0.01)
 OURS = "eigenfeat"
 MNIST_COSTS = (0.01, 1 / 600, 0.1)
@@ -130,7 +131,7 @@ def _fits(
                 seconds=options.seconds,
             )
             if not done or done[-1][2] > enough:
-                note = f"NOT REACHED in {options.seconds:.0f} s a fit"
+                note = f"NOT REACHED in {options.seconds:.0f} s per fit"
                 table.append(
                     Measurement(
                         task, solver, threads, options.seconds, options.seconds, 1, note=note

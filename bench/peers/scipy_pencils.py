@@ -44,7 +44,7 @@ def gvx(moments: np.ndarray, pairs: Iterable[Pair], ridge: float, m: int) -> lis
 def cholesky_eigsh(
     moments: np.ndarray, pairs: Iterable[Pair], ridge: float, m: int
 ) -> list[np.ndarray]:
-    """One Cholesky factor a class, the reduced matrix by sygst, its largest pairs by ARPACK."""
+    """One Cholesky factor per class, reduced matrices by sygst, their largest pairs by ARPACK."""
     factors: dict[int, np.ndarray] = {}
     values = []
     for i, j in pairs:

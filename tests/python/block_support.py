@@ -15,7 +15,7 @@ class FarBlocks(RowBlocks):
         self.passes = 0
 
     def __iter__(self):
-        raise AssertionError("fits must reduce, and not go through the blocks themselves")
+        raise AssertionError("expected fits to call reduce instead of iterating over the blocks")
 
     @property
     def n_rows(self):
@@ -49,7 +49,7 @@ class FarBlocks(RowBlocks):
 
 
 def mapped(path, array):
-    """The array as a memory-mapped file, to read only."""
+    """The array as a read-only, memory-mapped file."""
     written = np.memmap(path, dtype=array.dtype, mode="w+", shape=array.shape)
     written[:] = array
     written.flush()

@@ -4,11 +4,10 @@
 //   z (r, width)  += Phi w          g += Phi^T residuals (r, width)
 //
 // for the powers 1, 2, 3 of both signs of F projections, and up to 64 columns. Each lane has a
-// direction.
-// The sign of a projection selects the coefficients, because the wave of the other sign is zero:
-// scores take half of the multiplications, and columns need no padding. Coefficients and gradients
-// (p, k) are stored in vectors of the tier's width: vector v of wave q (sign and power) and column
-// c is at (v 6 + q) k + c.
+// direction. The sign of a projection selects the coefficients, because the wave of the other sign
+// is zero: scores take half of the multiplications, and columns need no padding. Coefficients and
+// gradients (p, k) are stored in vectors of the tier's width: vector v of wave q (sign and power)
+// and column c is at (v 6 + q) k + c.
 #pragma once
 
 #include "eigenfeat/features.hpp"

@@ -162,7 +162,8 @@ RegionPoint TridiagonalRegion::minimise_indefinite(const double* g, double radiu
   const double length = std::sqrt(dot(g, g, d_));
   Bracket bracket{-norm_ * (1.0 + 8 * kRound), norm_, false};
   for (int stage = 0;; ++stage) {
-    constexpr int kRounds = 4, kStages = 8;
+    constexpr int kRounds = 4;  // of narrowing, before each attempt to solve
+    constexpr int kStages = 8;  // after which an open bracket is used
     narrow(bracket, kRounds);
     // A matrix that is singular to rounding may be positive semidefinite; the multiplier then
     // starts at 0.

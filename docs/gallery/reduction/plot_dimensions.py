@@ -2,8 +2,8 @@
 Accuracy by number of dimensions
 ================================
 
-Fisher's discriminants have at most one dimension less than classes. ``LDG`` can have as many as
-columns. Its components are nested: a fit with ten components contains those with fewer.
+The number of Fisher's discriminants is less than the number of classes. ``LDG`` can have as many
+components as columns. They are nested: a fit with ten components contains the fits with fewer.
 """
 
 import matplotlib.pyplot as plt

@@ -56,9 +56,8 @@ def local_neighbours(
 ) -> npt.NDArray[np.int64]:
     """Find the nearest samples of every class for each query.
 
-    Returns indices (m, n_classes, n_neighbors) of samples, nearest first, ties in order of the
-    index; -1 if a class has fewer samples. The order is that of squared distances computed in
-    float64 from the given samples, with a relative error of (d + 2) 2^-53.
+    Neighbours are ordered by squared distances that are computed in float64 from the given samples,
+    with a relative error of (d + 2) 2^-53.
 
     Parameters
     ----------
@@ -78,6 +77,12 @@ def local_neighbours(
         the folds of a cross-validation.
     n_threads : int, optional
         Number of threads, all by default.
+
+    Returns
+    -------
+    (m, n_classes, n_neighbors) array of int
+        Indices of the neighbours, nearest first, ties in order of the index; -1 if a class has
+        fewer samples.
     """
     rows, others = _dense(X, queries)
     class_codes = np.ascontiguousarray(codes, dtype=np.int32)
@@ -146,7 +151,11 @@ def scatters_of_neighbours(
     method : {"auto", "rows", "graph"}, default="auto"
         Summation of A by rank updates, or by ``X^T (L X)`` with the sparse Laplacian of (3.25),
         whose number of products does not grow with the classes, and whose error is relative to
-        ``|X - mean| |D|`` instead of ``|D|^2``. auto: the cheaper method.
+        ``|X - mean| |D|`` instead of ``|D|^2``. ``"auto"``: the cheaper method.
+
+    Returns
+    -------
+    LocalScatters
     """
     rows, others = _dense(X, queries)
     class_codes = np.ascontiguousarray(codes, dtype=np.int32)

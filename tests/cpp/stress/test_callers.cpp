@@ -22,8 +22,8 @@ namespace {
 
 constexpr int kCallers = 4;
 
-// The number of calls of `agrees` that returned false or threw. Tests check
-// it after the callers have ended.
+// The number of calls of `agrees` that returned false or threw. Tests check this number after all
+// callers have ended.
 int failures_of(const std::function<bool(int caller)>& agrees, int rounds = 3) {
   std::atomic<int> failures{0};
   Vector<std::thread> callers;

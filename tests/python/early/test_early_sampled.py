@@ -119,7 +119,7 @@ class Continuous(ClassifierMixin, LinearRegression):
     """A classifier that predicts numbers other than labels."""
 
 
-def test_errors(rng):
+def test_wrong_classifiers_and_predictions_are_named(rng):
     X, y = walks(rng, 60)
     with pytest.raises(ValueError, match="classifier: expected predict to return labels in"):
         ReliableClassifier(Continuous(), rule="sampled", correct=False).fit(

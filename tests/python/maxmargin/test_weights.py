@@ -42,7 +42,7 @@ def test_a_constant_weight_is_another_C(name, rows):
 
 
 def test_the_moves_are_those_of_a_weighted_svm(rows):
-    """Equation 9 with C_n of the rows: no multiplier exceeds its row's."""
+    """Equation 9 with a cost C_n of each row, which the row's multipliers do not exceed."""
     X, y, weight = rows
     svm = clone(SVM).fit(X, y, weight)
     moved = clone(MODELS["single"]).shift(X, y, weight)

@@ -1,4 +1,4 @@
-"""The papers' experiments run from end to end on tiny files, one of each kind of protocol."""
+"""One experiment of each kind in the papers runs from end to end on tiny files."""
 
 import csv
 import dataclasses

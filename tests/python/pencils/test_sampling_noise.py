@@ -10,7 +10,7 @@ from eigenfeat import GEM, ClassMoments
 from eigenfeat.pencils import pair_directions
 from eigenfeat.pencils.sampling_noise import auto_ridge, noise_edge
 
-CASES = [  # columns, rows below, rows above, decay of deviations, ridge
+CASES = [  # columns, rows of the denominator and of the numerator, decay of deviations, ridge
     (30, 300, 1000, 0.0, 0.2),
     (30, 1000, 300, 0.0, 0.05),
     (200, 400, 50, 0.5, 0.1),

@@ -48,14 +48,14 @@ def clustered(rng, d):
 
 
 def low_rank(rng, d):
-    """Fewer samples than columns above, and a ridge below."""
+    """A of fewer samples than columns, and B with a ridge."""
     X = rng.standard_normal((max(1, d // 3), d))
     Y = rng.standard_normal((d + 3, d))
     return X.T @ X, Y.T @ Y / d + 0.1 * np.eye(d)
 
 
 def with_empty_columns(rng, d):
-    """Columns that are zero above, and coupled to no other below."""
+    """Columns that are zero in A, and coupled to no other column in B."""
     A, B = low_rank(rng, d)
     empty = rng.random(d) < 0.6
     A[empty] = A[:, empty] = 0.0
@@ -81,7 +81,7 @@ def case(number):
     dtype = (
         np.float32 if rng.random() < 0.25 and KINDS[number % len(KINDS)] is not diagonal else float
     )
-    power = int(rng.integers(-30, 30))  # a unit of the whole pencil
+    power = int(rng.integers(-30, 30))  # of the unit of A
     return (A * 2.0**power).astype(dtype), B.astype(dtype), int(rng.integers(1, d + 1))
 
 

@@ -29,7 +29,7 @@ def samples(rng):
 
 
 def both(X, y, weight=None):
-    """Return equal moments twice: the first keep the samples, the second have formed matrices."""
+    """Return moments that keep the samples, and equal moments that have formed matrices."""
     few, formed = ClassMoments().update(X, y, weight), ClassMoments().update(X, y, weight)
     formed.covariance(0)
     assert few.few_samples() is not None

@@ -458,7 +458,7 @@ def bad(rng):
 
 
 @pytest.mark.parametrize("case", list(bad(np.random.default_rng(0))))
-def test_bad_input_is_named_and_nothing_is_lost(rng, case):
+def test_bad_input_is_named_and_leaves_the_model_unchanged(rng, case):
     options, given, message = bad(rng)[case]
     X, y = with_power(rng)
     model = EpochClassifier().fit(X, y)

@@ -95,7 +95,7 @@ def bad(rng):
 
 @MODELS
 @pytest.mark.parametrize("case", list(bad(np.random.default_rng(0))))
-def test_bad_epochs_are_named_and_nothing_is_lost(rng, make, case):
+def test_bad_epochs_are_named_and_leave_the_model_unchanged(rng, make, case):
     options, X, message = bad(rng)[case]
     good, labels, _ = recording(rng)
     model = make().fit(good, labels)
