@@ -190,7 +190,7 @@ void expansion() {
                        });
   const double near = rate(
       written, [&] { kernel.expand_row(Wave::half_wave, powers, 3, p.data(), n, some.data()); });
-  print(name + ", in the first cache", near, roots, "roots");
+  print(name + ", in the first-level cache", near, roots, "roots");
   // Writes to the addresses of the waves, in the same order and as often.
   const double filled = rate(written * static_cast<double>(rows),
                              [&] { std::fill(all.data(), all.data() + rows * kWaves * n, p[0]); });

@@ -1,5 +1,5 @@
 // Local scatters of LFDA's two sums beside the machine's dgemm. "flops" counts what the definition
-// needs, n_c^2 (2 d + 20) a class for affinities and products, and 4 n d^2 for both sums.
+// needs: n_c^2 (2 d + 20) for affinities and products of each class, and 4 n d^2 for both sums.
 #include <vector>
 
 #include "bench_support.hpp"
@@ -21,9 +21,9 @@ void sums(benchmark::State& state) {
     affinity_sums(rows, table, table, {out.data(), 2 * d * d}, static_cast<int>(state.range(3)));
     benchmark::ClobberMemory();
   }
-  const double a_class = static_cast<double>(n / classes), width = static_cast<double>(d);
+  const double n_class = static_cast<double>(n / classes), width = static_cast<double>(d);
   count(state, "flops",
-        static_cast<double>(n) * (a_class * (2.0 * width + 20.0) + 4.0 * width * width));
+        static_cast<double>(n) * (n_class * (2.0 * width + 20.0) + 4.0 * width * width));
 }
 
 void peak(benchmark::State& state) {

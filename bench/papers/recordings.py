@@ -8,7 +8,7 @@ The recipe, as in section 4.3 of the GEM paper:
    the sample rate; the logarithm of what passes each;
 4. the orthonormal cosine transform (DCT-II): cepstra 1 to 12, then the logarithm of the window's
    energy before pre-emphasis;
-5. regression deltas over two frames on either side, and the deltas of these: 39 numbers a frame;
+5. regression deltas over two frames on either side, and the deltas of these: 39 numbers per frame;
 6. five frames before and five after, oldest first: 429 columns.
 
 Steps 5 and 6 repeat edges, so every frame has a row of columns from its own recording.
@@ -63,7 +63,7 @@ def with_context(frames, before=5, after=5):
 
 
 def mfcc_with_deltas(audio, sample_rate):
-    """Steps 1 to 5 of the recipe: 13 numbers a frame, their deltas, and the deltas of these."""
+    """Steps 1 to 5 of the recipe: 13 numbers per frame, their deltas, and the deltas of these."""
     static = mfcc(audio, sample_rate)
     first = deltas(static)
     return np.hstack([static, first, deltas(first)])
@@ -78,7 +78,7 @@ def fsdd_frames(arrays):
     """Frames (n, 429) of the Free Spoken Digit Dataset, targets (n,), and speakers' names (n,).
 
     `arrays` has the arrays `FSDD_ARRAYS` of its file: `audio` has all recordings end to end;
-    `offsets` are the starts of all recordings and the end of the last.
+    `offsets` are the starts of all recordings and the end of the last recording.
     """
     rate = float(arrays["sample_rate"])
     rows, targets = [], []
@@ -93,7 +93,7 @@ def fsdd_frames(arrays):
 
 
 def _windows(samples, size, step):
-    """Windows that fit as a whole, (n, size), without a copy; one if the recording is shorter."""
+    """Windows (n, size) that fit as a whole, without a copy; a short recording is one window."""
     if len(samples) < size:
         samples = np.pad(samples, (0, size - len(samples)))
     return np.lib.stride_tricks.sliding_window_view(samples, size)[::step]

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from eigenfeat import MultinomialLogit
 from eigenfeat.gem import RandomizedGEM
 
-TOPICS_A_CLASS = 6
+TOPICS_PER_CLASS = 3
 LENGTH = 130  # mean tokens of a document
 TOPICAL = 0.1  # share of a document's tokens that are drawn from the terms of its topics
 
@@ -29,10 +29,10 @@ def documents(n, d, k, seed):
     """Tf-idf rows (n, d) of unit length and their classes."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, k, n)
-    n_topics = TOPICS_A_CLASS * k // 2
-    preference = rng.dirichlet(np.full(n_topics, 0.15), k)
+    n_topics = TOPICS_PER_CLASS * k
+    preference = rng.dirichlet(np.full(n_topics, 0.15), k)  # small: classes prefer few topics
     start, step = rng.integers(0, d, n_topics), 2 * rng.integers(0, d // 2, n_topics) + 1
-    lengths = rng.poisson(LENGTH * rng.gamma(4.0, 0.25, n)) + 5
+    lengths = rng.poisson(LENGTH * rng.gamma(4.0, 0.25, n)) + 5  # the gamma has mean 1
     parts = []
     for first in range(0, n, 20_000):
         rows = slice(first, first + 20_000)
@@ -55,7 +55,7 @@ def _counts(rng, y, lengths, preference, start, step, d):
     which = np.where(rng.random(len(owner)) < 0.5, topics[0][owner], topics[1][owner])
     which = np.minimum(which, len(start) - 1)
     of_topic = rng.random(len(owner)) < TOPICAL
-    # Terms of a topic: its own permutation of the terms, with ranks that are more concentrated.
+    # A topic has its own permutation of the terms, and its ranks are more concentrated.
     narrow = (rank**0.8).astype(np.int64)
     term = np.where(of_topic, (start[which] + narrow * step[which]) % d, rank)
     ones = np.ones(len(owner), dtype=np.float32)

@@ -2,13 +2,13 @@
 
 import os
 
-# One thread for NumPy's BLAS, which the references use and which reads this variable when NumPy is
-# imported: its threads would compete with the tested ones for the cores.
+# One thread for NumPy's BLAS, which computes references: further threads would compete with the
+# tested threads for the cores. BLAS reads this variable when NumPy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Idle threads sleep rather than spin. Beside other programs, spinning makes short parallel regions
 # take several times as long.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-# Commands wrap their output at the width of the terminal, which tests do not depend on.
+# Commands wrap their output at the width of the terminal; tests need a fixed width.
 os.environ["COLUMNS"] = "100"
 
 import numpy as np

@@ -86,7 +86,7 @@ index_t lows_below(const T* __restrict dot, const T* __restrict base, const T* _
   return count;
 }
 
-// Sums pieces of columns, whose sums stay in registers during the loop over rows.
+// Sums the columns in pieces; the sums of a piece stay in registers during the loop over rows.
 template <class T>
 void sum_of_differences(const T* __restrict x, const T* const* rows, index_t n_rows, index_t d,
                         T* __restrict out) {

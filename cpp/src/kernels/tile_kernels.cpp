@@ -5,8 +5,8 @@
 namespace eigenfeat {
 namespace EIGENFEAT_TIER {
 
-// Columns of the tile that are processed together; the rows of the narrow matrix for them stay in the
-// first-level cache.
+// Columns of the tile that are processed together; the corresponding rows of the narrow matrix stay
+// in the first-level cache.
 constexpr index_t kColumns = 256;
 
 // Number of outputs whose sums stay in registers, for a panel of the given number of vectors.

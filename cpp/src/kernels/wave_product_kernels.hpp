@@ -7,7 +7,7 @@
 namespace eigenfeat {
 
 inline constexpr index_t kWaves = 6;  // features of a direction: three powers of two half waves
-// Rows of a tile, whose packed projections fit the second cache.
+// Rows of a tile, whose packed projections fit into the second-level cache.
 inline constexpr index_t kWaveRows = 64;
 
 // One tile of packed projections, sorted by vector of directions, then by row.

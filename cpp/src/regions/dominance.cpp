@@ -132,12 +132,12 @@ class Row {
   template <class Holds>
   static double bisect(double above, Holds&& holds) {
     double below = 0.0;
-    const double least = above * 1e-12;
+    const double least = above * 1e-12;  // smaller radii count as 0
     for (double r = above; below == 0.0; r *= 1.0 / 64) {
       if (!(r >= least)) return 0.0;
       (holds(r) ? below : above) = r;
     }
-    while (above - below > 1e-6 * below) {
+    while (above - below > 1e-6 * below) {  // to a relative error of 1e-6
       const double middle = 0.5 * (below + above);
       (holds(middle) ? below : above) = middle;
     }

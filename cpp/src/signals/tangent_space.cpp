@@ -286,7 +286,8 @@ class Block {
     return Status::not_positive_definite;
   }
 
-  static constexpr index_t kMaxLanes = 16, kMaxNodes = 176;
+  static constexpr index_t kMaxLanes = 16;
+  static constexpr index_t kMaxNodes = 176;  // rules have up to 168 nodes
   const LaneLogKernels& kernels_;
   index_t d_, r_;
   AlignedBuffer<double> inputs_, products_, reduced_, logs_, vectors_, nodes_, work_;

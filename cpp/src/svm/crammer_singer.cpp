@@ -108,8 +108,9 @@ RowReport CrammerSinger<T>::State::report(index_t i, const T* g, T greatest) con
 
 template <class T>
 void CrammerSinger<T>::State::sum_weights(int n_threads) {
+  // Groups of rows are summed in parallel, each into an array of its own.
   constexpr index_t most_groups = 64, group_rows = 512;
-  constexpr double most_bytes = 64e6;
+  constexpr double most_bytes = 64e6;  // of all these arrays
   Vector<index_t> support;
   for (index_t i = 0; i < n; ++i) {
     if (moved[i] != 0) support.push_back(i);
@@ -144,7 +145,7 @@ void CrammerSinger<T>::State::sum_weights(int n_threads) {
       for (const index_t c : classes) a[c] = 0.0;
     }
   });
-  constexpr index_t chunk = 4096;
+  constexpr index_t chunk = 4096;  // weights of a task
   for_ranges(size, chunk, threads, [&](index_t begin, index_t end, int) {
     for (index_t e = begin; e < end; ++e) {
       double sum = 0.0;
@@ -168,7 +169,7 @@ void CrammerSinger<T>::State::objective_of_duals() {
 
 template <class T>
 void CrammerSinger<T>::State::full_pass(int n_threads) {
-  constexpr index_t tile = 256;
+  constexpr index_t tile = 256;  // rows of a task
   sum_weights(n_threads);
   objective_of_duals();
   struct Sums {

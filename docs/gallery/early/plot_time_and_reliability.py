@@ -2,8 +2,9 @@
 Time and reliability of early classifiers
 =========================================
 
-For each tau the curves show how early series are decided, and how often the early label is the
-final one. The example compares with ``MinimumCostClassifier`` at several costs of waiting.
+The curves show how early series are decided, and how often the early label is the final label: for
+``ReliableClassifier`` at several reliabilities tau, and for ``MinimumCostClassifier`` at several
+costs of waiting.
 """
 
 import matplotlib.pyplot as plt
@@ -33,7 +34,8 @@ def point(model):
 lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
 model = ReliableClassifier(lda, correct=False).fit(X, y)
 taus = [0.3, 0.5, 0.7, 0.9, 0.95, 0.99]
-points = [(one.mean_time, one.reliability) for one in reliability_curve(model, rows, truth, taus)]
+curve = reliability_curve(model, rows, truth, taus)
+points = [(scores.mean_time, scores.reliability) for scores in curve]
 curves = {
     "ReliableClassifier": np.transpose(points),
     "MinimumCostClassifier": np.transpose(

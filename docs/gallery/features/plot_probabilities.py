@@ -31,8 +31,8 @@ models = {
 
 # %%
 # scikit-learn's ``CalibrationDisplay`` is for two classes. Here the two classes are "predicted
-# correctly" and "predicted wrongly", and the probability is the predicted class's. The
-# histograms show how many samples each probability has.
+# correctly" and "predicted wrongly", and the probability is that of the predicted class. The
+# histograms show how many samples have each probability.
 
 fig, axes = plt.subplots(
     4, 2, figsize=(7, 9), sharex=True, sharey="row", height_ratios=[3, 1] * 2, layout="constrained"

@@ -2,8 +2,8 @@
 Sparse directions
 =================
 
-Each direction of ``SparseLDG`` has weight on few columns, so that one can see which measurements it
-uses.
+Each direction of ``SparseLDG`` has weights on few columns, which are the measurements that the
+direction uses.
 """
 
 import matplotlib.pyplot as plt

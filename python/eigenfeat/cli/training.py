@@ -91,7 +91,7 @@ def read_training(
 
 
 def exceeds_memory(options: SimpleNamespace, what: str) -> UsageError:
-    """The error of more rows than --memory for `what`, an option or command that needs them all."""
+    """The error of more rows than --memory for `what`, an option or command that needs all rows."""
     return UsageError(
         f"--memory: expected at most {options.memory:g} GB of rows with {what}, got more"
     )

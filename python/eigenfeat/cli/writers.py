@@ -98,7 +98,7 @@ def _filled(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _escaped(stream: TextIO) -> Any:
-    """The stream; for a terminal, one that escapes its control characters."""
+    """The stream; for a terminal, a stream that escapes control characters."""
     if not stream.isatty():
         return stream
     return SimpleNamespace(write=lambda text: stream.write(printable(text)))

@@ -158,9 +158,9 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : (n, T) or (n, channels, T) array-like, or list of series
             Complete series; a shorter series is complete at its own end. Arrays with channels and
-            lists may have missing values, which are NaN and are replaced by the last known value;
-            other arrays may not. NaN at the end of a series is a missing value: do not pad shorter
-            series with NaN.
+            lists may have missing values, which are NaN and are replaced by the last known value,
+            or before the first known value by the mean of the training series; other arrays may
+            not. NaN at the end of a series is a missing value: do not pad shorter series with NaN.
         y : (n,) array-like
             Labels.
 
@@ -226,8 +226,8 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : (m, T) or (m, channels, T) array-like, or list of series
-            Complete series; at each time only the values up to it are used. A shorter series is
-            decided at its own end. NaN is a missing value, as in `fit`.
+            Complete series; a decision at a time uses only the values up to that time. A shorter
+            series is decided at its own end. NaN is a missing value, as in `fit`.
 
         Returns
         -------
@@ -239,7 +239,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
         time = np.zeros(len(series), dtype=np.int64)
         cost = np.zeros(len(series))
         waiting = np.ones(len(series), dtype=bool)
-        batch = 2  # number of times computed together; it doubles, as most decisions are early
+        batch = 2  # times computed together; the number doubles, because most decisions are early
         begin = 0
         while begin < len(self.times_) and waiting.any():
             group = range(begin, min(begin + batch, len(self.times_)))
@@ -333,7 +333,7 @@ class MinimumCostClassifier(ClassifierMixin, BaseEstimator):
             return times[times > onset]
         count = min(int(self.n_times), d - onset)
         share = np.arange(1, count + 1) / count
-        later = np.maximum(np.ceil(share * (d - onset) - 1e-9), 1)
+        later = np.maximum(np.ceil(share * (d - onset) - 1e-9), 1)  # 1e-9: no effect of rounding
         return np.unique(onset + later).astype(np.int64)
 
 

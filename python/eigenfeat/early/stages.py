@@ -66,7 +66,10 @@ class Stages:
     start: _Array  # (T, channels): replaces missing values before a channel's first known value
 
     def filled(self, rows: _Array) -> _Array:
-        """Series (n, channels, T) from rows (n, T, channels); NaN becomes the last known value."""
+        """Series (n, channels, T) from rows (n, T, channels), without missing values.
+
+        NaN becomes the last known value, or before the first known value the training mean.
+        """
         return _filled(rows, self.start)
 
     def probabilities(self, which: Sequence[int], series: _Array) -> _Array:

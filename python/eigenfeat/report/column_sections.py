@@ -1,4 +1,4 @@
-"""Columns in a report: importances, effects of the largest ones, and their values in samples."""
+"""Columns in a report: importances, effects on predictions, and values in samples."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ def table_of_samples(
     lines: Sequence[Sequence[object]],
     words: Sequence[int] = (0,),
 ) -> Html:
-    """A table with a line for each of the samples `rows`, and a note about it.
+    """A table with a line for each of the samples `rows`, followed by a note about the table.
 
-    The values of the most important columns follow the cells of `lines`.
+    The values of the most important columns follow the cells of `lines`. `words` are the numbers of
+    the columns of text.
     """
     note = "Samples are numbered from 0, in the order of this report."
     important = [] if evidence.importances is None else _important(evidence.importances[0])

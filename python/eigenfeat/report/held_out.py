@@ -28,7 +28,7 @@ class Part:
     """A model and the samples that were held out of its fit."""
 
     model: Any
-    rows: Codes
+    rows: Codes  # indices of the samples
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from eigenfeat.samples.columns import TableColumns
 
 __all__ = ["Peer", "peer_table", "peers"]
 
-_MAX_SVM_SAMPLES = 5_000  # the time of an SVM grows with their square
+_MAX_SVM_SAMPLES = 5_000  # the time of an SVM grows with the square of the number of samples
 _MAX_ONE_HOT = 50  # indicators of a column; rarer categories share an indicator
 _MAX_NATIVE = 250  # categories of a column; a column of more categories becomes numeric codes
 _CATEGORICAL = "category"
@@ -51,8 +51,9 @@ class Peer:
 def peer_table(X: Any) -> Any:
     """A data frame of numbers and categories of a table that may have text, dates and gaps.
 
-    Columns without any value, and those that `TableClassifier` leaves out, are left out; the others
-    are named f0, f1, ... Text of which `TableClassifier` uses only the gaps becomes indicators.
+    Columns without any value, and columns that `TableClassifier` leaves out, are left out; the
+    others are named f0, f1, ... Text of which `TableClassifier` uses only the gaps becomes
+    indicators.
     """
     import pandas as pd
 
@@ -74,7 +75,7 @@ def peer_table(X: Any) -> Any:
 
 
 def peers(table: Any, *, regression: bool, random_state: int, n_threads: int | None) -> list[Peer]:
-    """The models to compare with on a table of `peer_table`, with reasons for those left out."""
+    """The models to compare with on a table of `peer_table`, with reasons if they are left out."""
     n_jobs = -1 if n_threads is None else n_threads
     seed = {"random_state": random_state}
     one_hot = _one_hot()

@@ -17,7 +17,7 @@ from eigenfeat.signals.epochs import too_large
 _Array = NDArray[np.float64]
 
 _MAX_ITER = 100  # of the Riemannian mean
-_TOLERANCE = 2.5e-10  # of the mean logarithm, for each root of the rank
+_TOLERANCE = 2.5e-10  # norm of the mean logarithm, divided by the root of its order
 _MAX_CONDITION = 1e3  # of a factor of the arithmetic mean; with more, matrices are whitened
 _MEMORY = 8  # pairs of L-BFGS
 _EPS = float(np.finfo(np.float64).eps)

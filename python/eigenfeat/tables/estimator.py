@@ -183,8 +183,8 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
         """Try views one after the other, and add their records to `found`.
 
         Returns the held-out outputs of the views that could be fitted. A view that raises an error
-        is left out with a warning; the only view raises its error. ValueError if no view can be
-        fitted.
+        is left out with a warning; if there is no other view, the error is raised. ValueError if no
+        view can be fitted.
         """
         held_out: dict[str, _Array] = {}
         begun, ended = time.perf_counter(), ""
@@ -225,8 +225,8 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
     ) -> None:
         """Fit the views of positive weight to all samples, and add them to `found`.
 
-        A view that raises an error leaves `held_out` with a warning, and the others are weighed
-        again. The only view raises its error.
+        A view that raises an error is removed from `held_out` with a warning, and the weights of
+        the others are computed again. If there is no other view, the error is raised.
         """
         while True:
             given = self._weights(held_out, samples, folds.held).tolist()
@@ -305,7 +305,7 @@ class TableEstimator(Iterative, Verbose, BaseEstimator):
 
 
 def checked(model: Any, X: Any) -> Any:
-    """Samples to predict as numbers, with their missing entries."""
+    """Samples to predict, as numbers; entries may be missing."""
     check_is_fitted(model, "views_")
     if is_valid(model, X):
         return X

@@ -150,7 +150,7 @@ class LearnedKernelView(KernelView):
     The map (Radhakrishnan et al. 2024) starts as the identity. With the gradients :math:`g_i` of
     the regression at the samples, it becomes a root of the mean of :math:`g_i g_i^T`, so that
     distances are large along directions in which the regression changes. With fewer than 100
-    samples, whose gradients mislead, it stays the identity.
+    samples, whose gradients mislead, the map stays the identity.
     """
 
     def mapped(self, table: Table) -> NDArray[np.float32]:
@@ -167,7 +167,7 @@ class LearnedKernelView(KernelView):
             self._update_map(drawn)
         self.fit_kernel(samples)
         self.options = [*options, (self.sharpness, self.penalty)]
-        view = copy(self)  # this one keeps the fit to all samples
+        view = copy(self)  # `self` keeps the fit to all samples
         return view.fold_outputs(view.refit, samples, folds)
 
     def refit(self, samples: Samples) -> None:
@@ -228,7 +228,7 @@ class GemView(LinearView):
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
         self._find_directions(samples)
         self.fit_ridge(samples)
-        view = copy(self)  # this one keeps the fit to all samples
+        view = copy(self)  # `self` keeps the fit to all samples
         return view.fold_outputs(view.refit, samples, folds)
 
     def refit(self, samples: Samples) -> None:

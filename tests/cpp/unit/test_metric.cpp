@@ -246,7 +246,7 @@ TEST_CASE("tiers below AVX-512 have no 8-bit products") {
   if (tier_in_use() != Tier::v4) CHECK(coarse == exact);
 }
 
-TEST_CASE_TEMPLATE("any number of features and of right-hand sides", T, float, double) {
+TEST_CASE_TEMPLATE("features and right-hand sides of any magnitude", T, float, double) {
   Random random(323);
   Features<T> features(random, Kind::dense, 50, 6, true, {}, 0);
   for (index_t j = 0; j < 6; ++j) {

@@ -1,4 +1,4 @@
-// Column-major rows give the same bits and the same errors as row-major ones.
+// Column-major rows give the same bits and the same errors as row-major rows.
 #include "eigenfeat/vector.hpp"
 #include "unit/moments_support.hpp"
 

@@ -27,7 +27,7 @@ EXTREME = {"C"}
 
 
 def problem(name, parameter, value):
-    """What is wrong with how an estimator takes a parameter; None if nothing is."""
+    """What is wrong with an estimator's response to a value; None if nothing is wrong."""
     estimator, more = new(name)
     estimator.set_params(**{parameter: value})
     rows = good_rows(name)
@@ -122,15 +122,15 @@ CV = [
     ],
     ids=["GEMClassifierCV", "MaxMarginShift"],
 )
-def test_splits(make, cv):
+def test_wrong_splits_are_named(make, cv):
     model = make(cv)
     if isinstance(model, ef.MaxMarginShift) and cv in (1, 61):
-        pytest.skip("it takes as many folds as the smallest class has rows")
+        pytest.skip("MaxMarginShift takes as many folds as the smallest class has rows")
     with pytest.raises(ValueError, match=r"^(cv: expected |The 'cv' parameter)"):
         model.fit(X, Y)
 
 
-def test_good_splits_are_taken():
+def test_splits_of_every_kind_are_accepted():
     halves = [(np.arange(0, 60, 2), np.arange(1, 60, 2)), (np.arange(60) < 30, np.arange(60) >= 30)]
     for cv in (2, KFold(3), halves, iter(halves), halves[:1], [([*range(40)], [*range(40, 60)])]):
         ef.GEMClassifierCV(grid={"logit__penalty": [0.1, 1.0]}, cv=cv).fit(X, Y)

@@ -1,4 +1,4 @@
-"""An error in `fit` leaves an estimator as it was, be it new or fitted before."""
+"""An error in `fit` leaves an estimator as it was, whether it is new or fitted."""
 
 import copy
 import importlib
@@ -24,7 +24,7 @@ def with_value(value, at=(-1, -1)):
 
 
 class Torn(ef.samples.RowBlocks):
-    """Blocks that end in an error after the first."""
+    """Blocks that end in an error after the first block."""
 
     def __iter__(self):
         yield ef.samples.Block(X[:20], Y[:20])
@@ -89,14 +89,14 @@ def attempt(estimator, rows, labels, more):
     return False
 
 
-# Each estimator once, and those that fit in another way.
+# Each estimator once, and a configuration that is fitted in another way.
 ONCE = [name for name in ESTIMATORS if "," not in name] + ["MaxMarginShift, joint"]
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ONCE)
 def test_an_estimator_stays_as_it_was(name):
-    """A failed fit changes neither a new nor a fitted estimator; no fit changes nested ones."""
+    """A failed fit changes neither new nor fitted estimators; no fit changes nested estimators."""
     estimator, more = new(name)
     inner = [value for value in vars(estimator).values() if isinstance(value, BaseEstimator)]
     theirs = [dict(vars(one)) for one in inner]
@@ -107,7 +107,7 @@ def test_an_estimator_stays_as_it_was(name):
     for what, make in BAD.items():
         rows, labels = make()
         if not attempt(estimator, rows, labels, more):
-            estimator = copy.deepcopy(saved)  # it is fitted to something else now
+            estimator = copy.deepcopy(saved)  # because the fit succeeded
             before = dict(vars(estimator))
             continue
         failures += 1

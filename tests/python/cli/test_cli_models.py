@@ -40,7 +40,7 @@ def fitted(folder, *more, data="rows.csv", output="model.efm"):
     return out
 
 
-def test_a_fit_is_that_of_the_array(files, problem):
+def test_a_fit_to_a_file_is_that_of_the_array(files, problem):
     X, y = problem
     said = json.loads(fitted(files, "--seed", "3", "--json"))
     assert said.pop("seconds") > 0
@@ -74,7 +74,7 @@ def test_predictions_of_every_kind_of_file(files, problem):
     fitted(files, "--set", "views=columns,gem")
     model = eigenfeat.load(files / "model.efm")
     del model.feature_names_in_
-    # In the blocks that are read: roundings of a block's last samples depend on their number.
+    # In the blocks of the command, because the size of a block changes roundings of its last rows.
     parts = [model.predict_proba(X[i : min(i + 64, 600)]) for i in range(400, 600, 64)]
     labels, chances = model.predict(X[400:]), np.concatenate(parts)
     command = ["predict", files / "model.efm", files / "new.parquet", "--block-rows", "64", "-o"]
@@ -267,7 +267,7 @@ def test_the_description_of_many_columns_and_categories_fits_on_a_screen(tmp_pat
     assert found["categories"]["column 14"] == sorted(words)
 
 
-def test_inspecting_moments_and_others(files, problem):
+def test_inspecting_moments_and_a_transformer(files, problem):
     eigenfeat.save(ClassMoments().update(*problem), files / "rows.efm")
     found = json.loads(run("inspect", files / "rows.efm", "--json")[1])
     counts = [{"label": c, "weight": int((problem[1] == c).sum())} for c in ("ant", "bee", "moth")]

@@ -151,7 +151,7 @@ def test_an_error_is_a_line_and_a_status_and_changes_no_file(files, command, mon
 
 def test_a_model_with_names_takes_columns_without(files, monkeypatch):
     monkeypatch.chdir(files)
-    assert run(*FIT, "--set", "views=columns")[0] == 0  # it knows names of columns
+    assert run(*FIT, "--set", "views=columns")[0] == 0  # the model knows names of columns
     status, _, err = run("predict", "out.efm", "other.npy", "-o", "x.csv")
     assert (status, err) == (0, "")
 

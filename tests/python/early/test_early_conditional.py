@@ -172,7 +172,7 @@ def test_a_warning_names_no_more_than_five_classes():
 
 
 class Counted(LinearDiscriminantAnalysis):
-    """Counts its predictions of samples."""
+    """Counts the samples that it predicts."""
 
     count = 0
 

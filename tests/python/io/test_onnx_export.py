@@ -312,7 +312,7 @@ def test_errors_name_the_part_that_cannot_be_exported():
         to_onnx(search)
 
 
-def test_errors(tmp_path, monkeypatch):
+def test_models_and_arguments_that_cannot_be_exported_are_named(tmp_path, monkeypatch):
     with pytest.raises(NotFittedError):
         to_onnx(ef.TableClassifier())
     with pytest.raises(ValueError, match="dtype: expected 'float32' or 'float64', got 'float16'"):

@@ -168,7 +168,7 @@ def test_columns_are_standardised_by_default(rows, kernel):
     )
 
 
-def test_errors(rows):
+def test_bad_arguments_are_named(rows):
     X, y = rows
     model = KernelLDG(2, gamma=0.6, n_neighbors=3).fit(X, y)
     before = model.dual_coef_

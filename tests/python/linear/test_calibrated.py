@@ -75,7 +75,7 @@ def test_steps_agree_with_the_formulas(overlapping, steps):
     X, y = overlapping
     model = CalibratedLeastSquares(n_iterations=steps).fit(X, y)
     W, P, errors = reference(X, y, steps=steps)
-    # The metric is float32: about 1e-6 a step.
+    # The metric is float32, with an error of about 1e-6 per step.
     assert_allclose(model.coef_, W[:-1].T, atol=1e-4 * np.abs(W).max())
     assert_allclose(model.intercept_, W[-1], atol=1e-4 * np.abs(W).max())
     assert_allclose(model.error_history_, errors, rtol=1e-4)

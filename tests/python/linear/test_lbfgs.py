@@ -35,7 +35,7 @@ def test_one_step_where_the_metric_is_the_hessian(rng):
     found = run(evaluate, lambda G: np.linalg.solve(H, G), np.zeros_like(best))
     assert found.reason in {"converged", "precision"}
     assert found.gap <= 1e-12
-    # One step to the minimum, and at most two more to find that it is one.
+    # One step to the minimum, and at most two more, which find that it is the minimum.
     assert found.iterations <= 3
     assert found.history[1] == pytest.approx(1.0, abs=1e-9)
     assert_allclose(found.point, best, atol=1e-8)
@@ -43,7 +43,7 @@ def test_one_step_where_the_metric_is_the_hessian(rng):
 
 
 def softplus_sum(x):
-    """A flat function: sum log(1 + exp(x)) + log(1 + exp(-x)), steep far away, minimum at 0."""
+    """The sum of log(1 + exp(x)) + log(1 + exp(-x)): linear far from the minimum at 0."""
     return float(np.logaddexp(0, x).sum() + np.logaddexp(0, -x).sum()), np.tanh(x / 2)
 
 
@@ -52,7 +52,7 @@ def quartic(x):
 
 
 def steep_wall(x):
-    """Barrier that is infinite from 1 on."""
+    """A barrier at 1, beyond which the function is not defined."""
     with np.errstate(all="ignore"):
         value = float(np.sum(-np.log(1 - x) - x) + 1.0)
         return (value if np.all(x < 1) else np.nan), 1 / (1 - x) - 1

@@ -64,7 +64,7 @@ def test_no_items_return_empty_arrays():
         ({"A": np.stack([np.eye(2)] * 2), "g": np.ones((3, 2))}, "A: expected 3 items"),
     ],
 )
-def test_errors(change, message):
+def test_bad_arguments_are_named(change, message):
     arguments = {"A": np.eye(2), "g": np.zeros(2), "constant": 0.0, "radius": 1.0} | change
     for function in (trust_region_minimum, certified_sign):
         with pytest.raises(ValueError, match=message):

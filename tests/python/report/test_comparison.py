@@ -1,4 +1,4 @@
-"""Models compared on one table: measures, order, and reasons of those that fail."""
+"""Models compared on one table: measures, order, and reasons of failures."""
 
 import json
 

@@ -82,7 +82,7 @@ class RowCombinations(OmitsCaches):
         return f"RowCombinations({n} directions of {len(self.combinations)} pairs, {d} features)"
 
     def groups(self, dtype: DTypeLike, n_threads: int = 0) -> Iterator[tuple[int, Floats]]:
-        """Yield groups of directions: the index of the first one, and an array (d', w)."""
+        """Yield groups of directions: the index of the first direction, and an array (d', w)."""
         if self._formed is not None:
             yield 0, self._formed.astype(dtype, copy=False)
             return
