@@ -23,7 +23,8 @@ template <class T>
 struct CrammerSinger<T>::State {
   State(SvmRows<T> read, const SvmProblem& given, const SvmOptions& chosen);
 
-  // Computes g_i - margin from scores, and returns the largest. The padding is set to -infinity.
+  // Scores of row i become g_i: the margin is subtracted from the score of the row's label, and the
+  // padding is -infinity. Returns the largest entry.
   T margins(index_t i, T* scores) const;
   RowReport report(index_t i, const T* g, T greatest) const;
   // Maximises the dual over b_i, and sets delta for the change W += x_i delta^T.

@@ -67,10 +67,10 @@ class QuadraticDiscriminant(FromLogits, ClassifierMixin, FromClassMoments):
     `ridge` are the parameters to try. User guide: :doc:`/guide/lda`.
 
     Classes are Gaussian, with covariances ``(1 - s) S_c + s S + r I``: S_c is the covariance of
-    class c, S the pooled covariance, s the shrinkage, and r the ridge. Shrinkage 1 is `FisherLDA`;
-    without shrinkage and ridge it is scikit-learn's ``QuadraticDiscriminantAnalysis``. Batches,
-    weights, sparse samples, missing entries and given moments are supported. Priors of the classes
-    are their shares of the weight.
+    class c, S the pooled covariance, s the shrinkage, and r the ridge. With shrinkage 1 the
+    classifier is `FisherLDA`; without shrinkage and ridge, scikit-learn's
+    ``QuadraticDiscriminantAnalysis``. Batches, weights, sparse samples, missing entries and given
+    moments are supported. Priors of the classes are their shares of the weight.
 
     Parameters
     ----------

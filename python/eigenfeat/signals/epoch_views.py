@@ -68,7 +68,7 @@ class WeightedLabels(NamedTuple):
 
 
 def bands_with_power(X: NDArray[Any], sfreq: float) -> list[tuple[float, float]]:
-    """Bands of half an octave and more from 4 Hz in which epochs have power.
+    """Bands from 4 Hz on, of about a third of an octave to an octave, in which epochs have power.
 
     A band is left out if its power per octave is below a tenth of the largest, as after a filter,
     or if it is so low that an epoch has less than two periods.
@@ -97,9 +97,10 @@ def bands_with_power(X: NDArray[Any], sfreq: float) -> list[tuple[float, float]]
 
 
 def bands_around(frequencies: Sequence[float], sfreq: float) -> list[tuple[float, float]]:
-    """Bands of 2 Hz around frequencies; those that overlap are joined."""
+    """Bands of 2 Hz around frequencies; overlapping bands are joined."""
     bands: list[tuple[float, float]] = []
     for centre in sorted(frequencies):
+        # Band-pass filters need an upper edge below half of the sampling rate.
         low, high = max(centre - _HALF_WIDTH, centre / 2), min(centre + _HALF_WIDTH, 0.49 * sfreq)
         if bands and low < bands[-1][1]:
             bands[-1] = bands[-1][0], high
@@ -172,7 +173,7 @@ def fit_discriminant(F: _Array, targets: WeightedLabels) -> LinearScores:
 def fit_logit(F: _Array, targets: WeightedLabels) -> LinearScores:
     """Logistic regression with scikit-learn's penalty.
 
-    With more features than samples, it is fitted in the span of the samples.
+    With more features than samples, the fit is in the span of the samples.
     """
     model, features, basis = LogisticRegression(max_iter=2000), F, None
     if F.shape[1] > len(F):
@@ -213,7 +214,7 @@ class View:
     scores: LinearScores
 
     def parts(self, banks: Banks) -> Banks:
-        """The epochs that the view uses: those without a filter, or those in each band."""
+        """The epochs that the view uses: unfiltered, or in each band."""
         return banks[1:] if self.uses_bands else banks[:1]
 
     def fit_features(self, parts: Banks, targets: WeightedLabels) -> _Array:
@@ -402,7 +403,7 @@ class EstimatorView(View):
         found = np.asarray(self.fitted.predict_proba(parts[0]), np.float64)
         if not (np.isfinite(found) & (found >= 0)).all():
             raise ValueError(f"{type(self.estimator).__name__}: expected probabilities of 0 to 1")
-        return np.log(found + 1e-6)
+        return np.log(found + 1e-6)  # finite for a probability of 0, too
 
     def fit_scores(self, F: _Array, targets: WeightedLabels) -> LinearScores:
         """Use the features as logits."""

@@ -1,4 +1,4 @@
-// Envelopes of the multiclass hinge: feasible duals, weak duality, optima by a fine search, errors.
+// Envelopes of the multiclass hinge: feasible duals, primal values, optima, threads and errors.
 #include <doctest/doctest.h>
 
 #include <algorithm>

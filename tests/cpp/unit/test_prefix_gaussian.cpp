@@ -99,7 +99,7 @@ TEST_CASE("means, covariances, variances and densities of every prefix") {
   }
 }
 
-TEST_CASE("without features the variance of known entries is zero") {
+TEST_CASE("if the features are the entries, variances of known entries are zero") {
   Random random(702);
   const index_t d = 6;
   Model model(random, d, d);

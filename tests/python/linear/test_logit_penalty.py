@@ -47,7 +47,7 @@ def test_the_penalty_has_the_least_held_out_loss_of_exact_fits(exact_folds, fixe
     assert model.temperature_ == pytest.approx(found[chosen], rel=0.04)
 
 
-def test_the_fit_is_that_of_the_penalty_bit_for_bit(digits):
+def test_the_fit_equals_a_fit_with_the_chosen_penalty(digits):
     model = gem_classifier(**SMALL).fit(*digits)
     assert model.logit.penalty == "auto"
     assert model.penalty_ == model.logit_.penalty_ in PENALTIES

@@ -397,7 +397,7 @@ def test_noise_may_come_in_blocks(rows, rng, later):
         found.fit(X, noise=ArrayBlocks(noise[:, 1:]))
 
 
-def test_targets_of_the_wrong_kind(rows, rng):
+def test_targets_of_the_wrong_kind_are_refused(rows, rng):
     X, y = rows
     with pytest.raises(ValueError, match="Unknown label type"):
         FisherLDA().fit(X, rng.standard_normal(240))
@@ -409,7 +409,7 @@ def test_targets_of_the_wrong_kind(rows, rng):
         SlicedInverseRegression(target="continuous").fit(X, y.astype(str))
 
 
-def test_noise_errors(rows):
+def test_wrong_noise_is_named(rows):
     X, y = rows
     moments = ClassMoments().update(X, y)
     with pytest.raises(ValueError, match="noise_moments: expected 6 columns, got 5"):
