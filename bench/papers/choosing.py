@@ -104,7 +104,7 @@ def train(method, data, objective, context, outcome):
     candidates = list(ParameterGrid(grid))
     best = candidates[0]
     started = time.perf_counter()
-    if len(candidates) > 1 and _chooses_itself(estimator, data, objective):
+    if len(candidates) > 1 and _is_searchable(estimator, data, objective):
         from eigenfeat.gem.search import GEMClassifierCV  # shares moments and features
 
         cv = _splitter(data, context.seed)
@@ -143,8 +143,8 @@ def score(model, rows):
     return Scores(error, float(-np.log(np.maximum(given, tiny)).mean()))
 
 
-def _chooses_itself(estimator, data, objective):
-    """Whether GEMClassifierCV can search."""
+def _is_searchable(estimator, data, objective):
+    """Whether `GEMClassifierCV` can choose the parameters."""
     is_gem = type(estimator).__name__ == "GEMClassifier"
     return is_gem and data.development is None and objective == "error"
 

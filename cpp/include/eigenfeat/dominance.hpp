@@ -6,8 +6,8 @@
 //   f_c(x) = offset_c + slope_c . x - sum_i precision_ci (x_i - centre_ci)^2
 //
 // and the set of row i is {point_i + width_i * u}, with u in the ball |u| <= radius_i, or in the box
-// |u_j| <= radius_i. As the point is in the set, only c = argmax f_c(point) can dominate. It is
-// checked against at most G - 1 other classes, the runner-up first, until a check fails.
+// |u_j| <= radius_i. As the point is in the set, only c = argmax f_c(point) can dominate. This class
+// is checked against at most G - 1 other classes, the runner-up first, until a check fails.
 //
 // The difference of two discriminants is a quadratic in u with diagonal curvature,
 // sum_j a_j u_j^2 + 2 g_j u_j + constant. Over the ball its sign is certified (trust_region.hpp).

@@ -2,8 +2,7 @@
 //
 // Vector<T> owns, moves, copies, grows and iterates like std::vector. size(), operator[], resize and
 // other functions use index_t, so that indices need no casts. Indices are checked if assert is
-// enabled.
-// For aligned or uninitialised memory see scratch.hpp.
+// enabled. For aligned or uninitialised memory see scratch.hpp.
 #pragma once
 
 #include <cassert>

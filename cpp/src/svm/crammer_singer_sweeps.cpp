@@ -36,7 +36,7 @@ void CrammerSinger<T>::State::exact_step(index_t i, const T* g) {
 // Visits the active rows once; returns the sum of the gaps that the rows have when visited.
 template <class T>
 double CrammerSinger<T>::State::sweep(double negligible, double wide) {
-  constexpr index_t ahead = 4;
+  constexpr index_t ahead = 4;  // distance of the row that is prefetched
   random.shuffle(active);
   double seen = 0.0;
   index_t kept = 0;

@@ -4,8 +4,8 @@ The import of this module loads the core. The package's ``__getattr__`` imports 
 first use of ``eigenfeat._core``.
 
 The core expects ``scipy_openblas32`` in the folder that contains this package. If pip has installed
-it elsewhere (``--user``, ``--target``, virtual environments with system packages), it is loaded by
-its path first.
+that library elsewhere (``--user``, ``--target``, virtual environments with system packages), the
+library is loaded by its path first.
 
 By default, idle OpenMP threads spin and occupy cores. A runtime reads its settings when it is
 loaded: unless the user has set them, idle threads of the core's runtime sleep soon. Runtimes that

@@ -58,7 +58,7 @@ class LabelEmbedding(BlockScores, ClassifierMixin, Sketching):
     n_oversamples : int, default=10
         Columns of the random sketch besides `n_components`.
     n_passes : int from 2 to 100, default=3
-        Passes over the samples. Each one after the second is half a power iteration. Blocks with
+        Passes over the samples. Each pass after the second is half a power iteration. Blocks with
         one label per sample are read once more, to collect the labels.
     random_state : int, RandomState instance or None, default=0
         Seed of the sketch.

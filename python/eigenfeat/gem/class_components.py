@@ -190,7 +190,7 @@ def _solve_classes(
 def _pooled_class(
     moments: ClassMoments, label: Any, pooled: matrices.Pooled, center: str
 ) -> matrices.Pooled:
-    """Return the moments of a class, about its mean or that of all classes."""
+    """Return the moments of a class, about its mean or the mean of all samples."""
     mean, within = moments.mean(label), moments.covariance(label)
     equal = varying(np.diag(within), mean) == 0
     within[equal] = within[:, equal] = 0.0

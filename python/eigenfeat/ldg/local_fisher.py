@@ -64,8 +64,8 @@ class LocalFisher(ClassReducer):
     Attributes
     ----------
     components_ : (ell, d) array
-        Directions, one per row, of unit variance within classes times the square root of the
-        eigenvalue. The entry of largest magnitude is positive.
+        Directions, one per row, scaled to unit local variance within classes and multiplied by the
+        square root of the eigenvalue. The entry of largest magnitude is positive.
     eigenvalues_ : (ell,) array
         Local variance between classes over variance within, descending; may be negative.
     pca_components_ : int or None

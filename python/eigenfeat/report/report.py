@@ -57,7 +57,7 @@ def write_report(
         Labels, or the targets of a regression. Samples with labels that the model does not know are
         counted and left out.
     path : str or path-like, optional
-        The file. An existing file is replaced once the new one is complete.
+        The file. An existing file is replaced once the new file is complete.
     title : str, optional
         Title of the page; by default "Report" and the class of the model.
     image_shape : (rows, columns), optional
@@ -77,10 +77,10 @@ def write_report(
     sample_weight : (n,) array-like, optional
         Weights of the samples in the measures, and in the new fits of `holdout` and `cv`.
     pos_label : label, optional
-        The class of interest, such as "fraud". Its average precision, calibration and effects of
-        columns are shown; with more than two classes, those of this class against all others. By
-        default the average precision is that of the rarest class, calibration and effects are those
-        of the second of two classes, and of all classes if there are more.
+        The class of interest, such as "fraud". The page shows its average precision, its
+        calibration, and the effects of columns on its probability, against all other classes. By
+        default, the page shows the average precision of the rarest class, and calibration and
+        effects for the second of two classes, or for all of more classes.
 
     Returns
     -------

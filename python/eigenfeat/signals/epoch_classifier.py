@@ -84,8 +84,9 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
     sfreq : float or None, default=None
         Samples per second; not needed with MNE's `Epochs`. None with arrays: no bands.
     bands : sequence of (low, high), "auto" or None, default="auto"
-        Pass bands of the views with bands, in the unit of `sfreq`. "auto" takes bands of about half
-        an octave from 4 Hz in which epochs have power, or bands around the `frequencies`.
+        Pass bands of the views with bands, in the unit of `sfreq`. "auto" takes bands from 4 Hz on,
+        of about a third of an octave to an octave, in which epochs have power, or bands around the
+        `frequencies`.
     frequencies : sequence of float or None, default=None
         Frequencies of stimuli that evoke steady-state responses (SSVEP).
     views : "auto", name or list of names and classifiers, default="auto"

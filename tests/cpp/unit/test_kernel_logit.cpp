@@ -209,7 +209,7 @@ TEST_CASE("softmax: non-finite and huge logits") {
   CHECK(loss_of(1e300, -1e300, 1) == 2e300);
 }
 
-TEST_CASE("softmax: residuals and losses of few and many classes, tiny ones too") {
+TEST_CASE("softmax: residuals and losses, also tiny losses, of few and of many classes") {
   for (const double spread : {0.1, 5.0, 150.0}) {
     for (const index_t k : {1, 2, 3, 10, 33, 300}) {
       check_softmax<double>(130, k, spread);
