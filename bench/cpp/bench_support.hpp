@@ -90,9 +90,9 @@ SparseRows<T> sparse_rows(index_t n, index_t d, double density, std::uint64_t se
 }
 
 // A counter shown as a rate, e.g. "35.2G/s".
-inline void count(benchmark::State& state, const char* name, double an_iteration) {
+inline void count(benchmark::State& state, const char* name, double per_iteration) {
   state.counters[name] =
-      benchmark::Counter(an_iteration, benchmark::Counter::kIsIterationInvariantRate);
+      benchmark::Counter(per_iteration, benchmark::Counter::kIsIterationInvariantRate);
 }
 
 // A counter shown as it is.
@@ -100,7 +100,7 @@ inline void show(benchmark::State& state, const char* name, double value) {
   state.counters[name] = benchmark::Counter(value);
 }
 
-// One thread's rank-k update of n rows into (d, d): the floor under anything that forms moments.
+// One thread's rank-k update of n rows into (d, d): a lower bound on the time to form moments.
 template <class T>
 void floor_syrk(benchmark::State& state, index_t n, index_t d) {
   const AlignedBuffer<T> rows = normal_numbers<T>(n * d, 1);

@@ -40,7 +40,7 @@ def loans(n=300):
 
 
 def write_rows(folder, name, X, labels):
-    """Write rows to a file in the format of its name; return its path and options of `open_rows`."""
+    """Write rows in the format of the file's name; return its path and options of `open_rows`."""
     path, by_name = folder / name, {"target": "kind"}
     text = name.endswith((".csv", ".csv.gz", ".tsv"))
     if text:

@@ -14,6 +14,7 @@ namespace {
 
 constexpr index_t kTaskEntries = index_t{1} << 15;  // entries after which a task ends
 constexpr index_t kTaskRows = index_t{1} << 12;     // rows after which a task ends
+
 // First rows of the tasks, and the end; they depend on the numbers of entries alone.
 Vector<index_t> tasks_of(const index_t* indptr, index_t rows) {
   Vector<index_t> starts{0};

@@ -8,9 +8,9 @@
 // positive semidefinite.
 //
 // Steps must be small compared with most entries of a column: a range ends at 16 root mean squares,
-// and the caller multiplies rows with larger entries in float. If such rows are more than a sixteenth
-// of the panel, as with rare indicators, which are exact for any step, ranges are extended until a
-// sixteenth is outside. An error is at most half a step; its mean square is at most (16 / 255)^2 /
+// and the caller multiplies rows with larger entries in float. If there are more such rows than a
+// sixteenth of the panel, as with rare indicators, which are exact for any step, ranges are extended
+// until a sixteenth is outside. An error is at most half a step; its mean square is at most (16 / 255)^2 /
 // 12 = 3e-4 of the mean square of the column for columns of one sign, and 1.3e-3 for other columns.
 #pragma once
 

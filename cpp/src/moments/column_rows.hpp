@@ -23,7 +23,7 @@ class ColumnRows {
   index_t cols() const { return x_.cols; }
 
   void arrange(const ClassOrder& order, int n_threads) {
-    constexpr index_t width = 256;
+    constexpr index_t width = 256;  // rows of a task
     copies_.reserve(x_.rows * x_.cols);
     place_.resize(x_.rows);
     for (index_t p = 0; p < place_.size(); ++p) {

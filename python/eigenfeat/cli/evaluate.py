@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenfeat._base.labels import check_two_labels
-from eigenfeat._base.validation import show, show_items
+from eigenfeat._base.validation import counted, show, show_items
 from eigenfeat.cli.files import (
     naming_files,
     opened_with_model,
@@ -164,12 +164,12 @@ def _notes(result: dict[str, Any]) -> list[str]:
     """Lines about rows that were left out, early decisions and neighbours."""
     lines = []
     if unknown := result.get("unknown_labels"):
+        n_unknown = counted(sum(unknown.values()), "row")
         lines.append(
-            f"{sum(unknown.values()):,} rows have labels that the model does not know, and were "
-            f"left out: {show_items(unknown)}"
+            f"left out {n_unknown} with labels that the model does not know: {show_items(unknown)}"
         )
     if result["skipped"]:
-        lines.append(f"{result['skipped']:,} bad rows were left out")
+        lines.append(f"left out {counted(result['skipped'], 'bad row')}")
     if early := result.get("early"):
         lines.append(
             f"decided early: accuracy {early['accuracy']:.4f}, {early['mean_time']:.2f} columns on "

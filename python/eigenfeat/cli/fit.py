@@ -104,7 +104,7 @@ def _described(
         names = _first_texts(list(map(repr, result["classes"])))
         what = f"{len(result['classes'])} classes ({names})"
     result |= {"columns": kinds, "left_out": left_out}
-    skipped = f" ({rows.n_skipped:,} bad rows left out)" if rows.n_skipped else ""
+    skipped = f" ({counted(rows.n_skipped, 'bad row')} left out)" if rows.n_skipped else ""
     storage = "in memory" if block is not None else "block by block"
     features = counted(model.n_features_in_, "feature")
     lines = [

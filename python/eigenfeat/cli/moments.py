@@ -84,7 +84,7 @@ def moments(options: SimpleNamespace, output: Output) -> None:
     result |= {"features": total.n_features_in_, "classes": classes, "dtype": rows.dtype.name}
     result |= {"resumed_from": resumed_from, "seconds": output.seconds}
     result |= {"rows_per_second": advance.rate}
-    skipped = f" ({rows.n_skipped:,} bad rows left out)" if rows.n_skipped else ""
+    skipped = f" ({counted(rows.n_skipped, 'bad row')} left out)" if rows.n_skipped else ""
     output.result(
         result,
         f"{options.output}: {counted(n, 'row')}{skipped}, "

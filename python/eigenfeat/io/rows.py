@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sklearn.utils import get_tags
 
 from eigenfeat._base.types import DType, Floats
-from eigenfeat._base.validation import warn_caller
+from eigenfeat._base.validation import counted, warn_caller
 from eigenfeat.expansion.features import take_rows
 from eigenfeat.io.errors import COMPLETE_FIT, MISSING_ENTRY, MISSING_NUMBER, BadRowError
 from eigenfeat.io.fitted_columns import (
@@ -503,7 +503,8 @@ class FileRows(RowBlocks):
         path = self.sources[0].path
         if not self.n_skipped:
             raise ValueError(f"{path}: expected at least one row, got none")
-        what, reason = f"{self.n_skipped:,} bad rows were left out", ""
+        were = "was" if self.n_skipped == 1 else "were"
+        what, reason = f"{counted(self.n_skipped, 'bad row')} {were} left out", ""
         try:
             list(self._changed({"skip_bad": False}, self.encoder, self._frame, self._complete_fit))
         except BadRowError as first:

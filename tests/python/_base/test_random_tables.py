@@ -41,7 +41,7 @@ LINEAR_VIEWS = ["columns", "splines", "gem_ranks", "kernel"]
 WITHOUT_TREES = {"TableRegressor": {"views": LINEAR_VIEWS}}
 # Tables of bits and bytes have equal eigenvalues, whose vectors are not unique.
 OF_EQUAL_EIGENVALUES = {"EpochClassifier", "GEMClassifier", "TableClassifier, gem"}
-# The logit of a view has a tolerance of 1e-3, and its folds one of 1e-2.
+# The logit of a view has a tolerance of 1e-3, and of 1e-2 in folds.
 OF_LOOSE_LOGITS = {"TableClassifier, gem"}
 # Estimators and parameters that choose nothing by folds.
 BY_SAMPLES = {"FisherLDA": {}, "QuadraticDiscriminant": {}, "RayleighPCA": {}}
@@ -95,7 +95,7 @@ def check(name, seed):
         same(double, results(name, table, X, weight=weight, **exact), name, 0.05)
     elif relation == "threads" and "n_threads" in DEFAULTS[name]().get_params():
         same(known, results(name, table, weight=weight, n_threads=1), name, 0.0)
-    # Rounding decides for constants.
+    # If all columns are constant, directions depend on rounding errors.
     elif relation == "samples" and name in BY_SAMPLES and not constant:
         order, given = rng.permutation(len(table.y)), BY_SAMPLES[name]
         moved = None if weight is None else weight[order]

@@ -50,7 +50,7 @@ def test_directions_solve_equation_3(moments, solver, denominator, ridge):
         assert found.ranks[columns].tolist() == [0, 1, 2, 3]
         below = ridged(getattr(moments, denominator)(j), ridge)
         above = moments.second_moment(i)
-        if denominator == "covariance":  # both about the mean of the class below
+        if denominator == "covariance":  # both about the mean of class j
             between = moments.mean(i) - moments.mean(j)
             above = moments.covariance(i) + np.outer(between, between)
         values, V = scipy.linalg.eigh(above, below, driver="gvd")
@@ -141,7 +141,7 @@ def test_a_singular_denominator_names_a_ridge_that_works(rng, name, denominator,
         found = pair_directions(moments, ridge=ridge, **options)
     assert np.all(found.status != 1)
     assert np.isfinite(found.vectors).all()
-    if ridge > 1e-13:  # it is nearly minimal
+    if ridge > 1e-13:  # the suggested ridge is nearly minimal
         with pytest.raises(SingularDenominatorError):
             pair_directions(moments, ridge=ridge / 10, **options)
     sound = pair_directions(moments, ridge=0.1, **options)
@@ -155,7 +155,7 @@ def test_only_the_singular_classes_are_named(rng):
     moments = ClassMoments().update(X, names)
     with pytest.raises(SingularDenominatorError, match="denominator of class 'bad' is singular"):
         pair_directions(moments, ridge=0.0)
-    pair_directions(moments, [("bad", "good"), ("bad", "fine")], ridge=0.0)  # above it may stand
+    pair_directions(moments, [("bad", "good"), ("bad", "fine")], ridge=0.0)  # a numerator
 
 
 def test_a_class_of_zeros_takes_the_mean_trace(rng):
