@@ -260,7 +260,7 @@ class ChosenITML:
         return few
 
     def fit(self, X, codes):
-        """Choose the slack, the smallest of equal ones, and fit all samples."""
+        """Choose the slack, of equally good slacks the smallest, and fit all samples."""
         hits = np.zeros(len(SLACKS))
         folds = class_folds(codes, SLACK_FOLDS)
         for number in range(SLACK_FOLDS):

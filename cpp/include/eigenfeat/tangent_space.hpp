@@ -9,7 +9,7 @@
 // Each lane of a vector computes one matrix. Householder reflections reduce A = W^T C W to a
 // tridiagonal T, A = Q T Q^T. Then log T = sum_j (w_j / (1 + t_j) - w_j (T + t_j)^-1), the
 // Gauss-Legendre rule for log z = int_0^inf (z - 1) / ((1 + t) (z + t)) dt at t = ((1 + x) / (1 -
-// x))^p, with 27 nodes for a condition number of 50, and 155 for 10^14; the inverse of a
+// x))^p, with 25 nodes for a condition number of 50, and 150 for 10^14; the inverse of a
 // tridiagonal matrix takes about 5 r^2 / 4 operations. Finally log A = Q log(T) Q^T. All steps take
 // about 6 r^3 flops, a quarter of them for W^T C W, where zeros at the end of the columns of W are
 // skipped. The error of S_i is of the order of eps |A| / lambda_min(A), as with LAPACK's syevr.

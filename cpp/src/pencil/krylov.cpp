@@ -209,7 +209,7 @@ bool Krylov<T>::cholesky_qr() {
   return true;
 }
 
-// Gram-Schmidt column by column, twice; a column that vanishes is replaced by a random one with
+// Gram-Schmidt column by column, twice; a column that vanishes is replaced by a random column, with
 // R(c, c) = 0.
 template <class T>
 void Krylov<T>::careful_qr() {

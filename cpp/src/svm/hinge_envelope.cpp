@@ -170,7 +170,7 @@ class RowProgram {
     return leaving < 0;
   }
 
-  // Restores the sum of u, 0, after rounding; only the entry of the own class is negative.
+  // Makes u sum to 0 in spite of rounding; only the entry of the own class is negative.
   void settle(index_t pivot, index_t leaving) {
     for (index_t y = 0; y < k_; ++y) {
       if (y != own_) u_[y] = std::max(u_[y], 0.0);

@@ -64,7 +64,7 @@ TEST_CASE("an exception reaches the caller") {
   }
 }
 
-TEST_CASE("of many exceptions that of the lowest block is rethrown") {
+TEST_CASE("of many exceptions, the exception of the lowest block is rethrown") {
   for (const int n_threads : {1, 2, 7}) {
     int wrong = 0;
     for (int repetition = 0; repetition < 40; ++repetition) {
