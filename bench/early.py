@@ -62,11 +62,11 @@ def main() -> None:
 
 
 LDA = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-ONE = GaussianCompletion(n_threads=1)
+COMPLETION = GaussianCompletion(n_threads=1)
 LOCAL = ReliableClassifier(LocalQDA(n_threads=1), rule="quadratic", correct=False, n_threads=1)
 TREES = ExtraTreesClassifier(50, random_state=0)
 OURS = {
-    "LDA, pairwise, tau 0.95": ReliableClassifier(LDA, ONE, correct=False, n_threads=1),
+    "LDA, pairwise, tau 0.95": ReliableClassifier(LDA, COMPLETION, correct=False, n_threads=1),
     "ReliableClassifierCV": ReliableClassifierCV(n_threads=1),
     "minimum cost, LDA": MinimumCostClassifier(LDA),
     "minimum cost, convolutions": MinimumCostClassifier(),

@@ -5,7 +5,7 @@ import sys
 
 
 def main() -> int:
-    """Run the command line; Ctrl-C before it has begun ends it without a word."""
+    """Run the command line; Ctrl-C before a command has begun ends the program silently."""
     if sys.argv[1:2] == ["moments"]:
         # Files are decoded while the core computes, and idle OpenMP threads that spin would slow
         # decoding down by 16% (Parquet). OpenMP reads the variable when the core is loaded.

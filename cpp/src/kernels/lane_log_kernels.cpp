@@ -235,9 +235,9 @@ struct LaneLogs {
       put(beta * get(w + i * kLanes) - half * get(u + i * kLanes), w + i * kLanes);
   }
 
-  // out <- Q out Q^T with the reflections below the diagonal of `a`, from the last one on, two for
-  // each pass. A pass applies the update of the previous pair; the last pass has no reflections of its
-  // own.
+  // out <- Q out Q^T with the reflections below the diagonal of `a`, from the last reflection on, two
+  // for each pass. A pass applies the update of the previous pair; the last pass has no reflections
+  // of its own.
   static void rotate(const double* a, index_t n, const double* betas, double* matrix,
                      double* work) {
     const Matrix out{matrix, stride_of(n)};

@@ -2,7 +2,7 @@ r"""Generalized symmetric eigenproblems, alone, in stacks, and of pairs of class
 
 The largest eigenpairs of :math:`A v = \lambda B v` with :math:`A` symmetric and :math:`B` symmetric
 positive definite, scaled to :math:`v^T B v = 1`. With the second moments of classes for A and B,
-their vectors are the directions of pairs of classes.
+the eigenvectors are the directions of pairs of classes.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ def generalized_eigh(
         If shapes do not match, a matrix is not symmetric to rounding or not finite (the message
         gives item and entry), or another argument is out of range.
     numpy.linalg.LinAlgError
-        If no pencil has a result: a single one with a `B` that is not positive definite to working
-        precision, or a stack of only such pencils.
+        If no pencil has a result: a single pencil with a `B` that is not positive definite to
+        working precision, or a stack of such pencils alone.
 
     Warns
     -----

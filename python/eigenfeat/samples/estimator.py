@@ -437,29 +437,31 @@ def prepare(
 
     Parameters
     ----------
+    estimator : estimator
+        The estimator that is fitted.
     X : array-like, sparse matrix, ExpandedFeatures, RowBlocks, Dask collection, or prepared samples
         Blocks that fit into memory are read, as a data frame if their columns have names; see
         `RowBlocks.table` and `RowBlocks.in_memory`.
     y : (n,) array-like or None
         Labels; None with blocks, which contain labels.
-    sample_weight : (n,) array-like or None
+    sample_weight : (n,) array-like or None, default=None
         Nonnegative weights; None with blocks, which contain weights, and for weights of 1.
-    allows_missing : bool
+    allows_missing : bool, default=False
         Whether NaN is a missing entry instead of an error.
-    small : bool
+    small : bool, default=False
         Whether integers of up to 16 bits become float32 instead of float64.
-    moments : bool
+    moments : bool, default=True
         Whether the first pass over blocks accumulates the moments of the classes.
-    class_weight : dict, "balanced" or None
+    class_weight : dict, "balanced" or None, default=None
         Class weights, multiplied into `sample_weight`.
-    mean_weight_1 : bool
+    mean_weight_1 : bool, default=False
         Whether to scale the weights to a mean of 1, so that a constant factor changes nothing.
-    in_memory : bool
+    in_memory : bool, default=False
         Whether the estimator needs all samples at once, for example to compare them with each
         other; ValueError for blocks that are not read into memory.
-    dense : bool
+    dense : bool, default=False
         Whether sparse samples are an error.
-    keeps_unweighted : bool
+    keeps_unweighted : bool, default=False
         Whether samples of weight 0 are kept; only with `in_memory`.
 
     Returns

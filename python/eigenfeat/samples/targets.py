@@ -117,7 +117,7 @@ def target_groups(
     sample_weight : array-like of shape (n,), optional
         Weights >= 0.
     contractions : array-like of shape (g, q), optional
-        Vectors u instead of random ones, in the units of the outputs, such as those of
+        Vectors u in place of random vectors, in the units of the outputs, such as the result of
         `supervised_contractions`.
 
     Returns
@@ -224,7 +224,7 @@ def supervised_contractions(
     targets = targets - share @ targets
     features = _with_products(rows, share)
     gram = (features.T * share) @ features
-    gram[np.diag_indices_from(gram)] += 1e-2 + len(gram) / len(rows)
+    gram[np.diag_indices_from(gram)] += 1e-2 + len(gram) / len(rows)  # larger with few samples
     cross = (features.T * share) @ targets
     explained = cross.T @ np.linalg.solve(gram, cross)
     values, axes = np.linalg.eigh((targets.T * share) @ targets)

@@ -120,7 +120,7 @@ def fit_forest(
 def _forest_trees(
     forest: Any, X: NDArray[np.float32], y: NDArray[Any], weight: NDArray[np.float64] | None
 ) -> Iterator[tuple[Any, NDArray[Any]]]:
-    """Trees of scikit-learn's forest, with the indices of the samples each one is grown from.
+    """Trees of scikit-learn's forest, each with the indices of the samples that it is grown from.
 
     Samples are drawn with equal probabilities, as in Breiman (2001), and their weights count in the
     splits. scikit-learn 1.9 draws them by their weights, so that a sample of large weight would be

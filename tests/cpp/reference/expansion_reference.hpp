@@ -19,7 +19,7 @@ long double projection(MatrixView<const T> rows, MatrixView<const T> directions,
   return sum;
 }
 
-// |v|^T |x| + |offset|: the projection's rounding error is this times a few eps.
+// |v|^T |x| + |offset|: the rounding error of the projection is at most a few eps times this sum.
 template <class T>
 long double projection_magnitude(MatrixView<const T> rows, MatrixView<const T> directions,
                                  VectorView<const T> offset, index_t i, index_t f) {

@@ -17,7 +17,7 @@ namespace eigenfeat::support {
 inline constexpr Solver kSolvers[] = {Solver::full, Solver::subset, Solver::tridiagonal,
                                       Solver::krylov, Solver::automatic};
 
-// Owns the outputs of solve_pencils, filled with numbers that it must overwrite.
+// Owns the outputs of solve_pencils, filled with numbers that the solver must overwrite.
 template <class T>
 struct Solved {
   Solved(index_t n, index_t m, index_t d)

@@ -222,7 +222,7 @@ def test_errors_name_what_is_wrong(make):
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_gaps_that_the_fit_had_not_are_named_by_their_column(model):
+def test_gaps_in_columns_that_were_complete_in_the_fit_are_named(model):
     X, y = load_iris(return_X_y=True, as_frame=True)
     call = "transform" if hasattr(model, "transform") else "predict"
     for rows in [X.assign(kind=["a", "b"] * 75)] if hasattr(model, "views") else [X, X.to_numpy()]:
