@@ -35,7 +35,7 @@ TRAIN, TEST = slice(0, 500), slice(500, 1000)
 SMALL = {"n_directions": 3, "pairs": "hypercube"}
 
 CLASSIFIERS = {
-    "forest": lambda: ef.TableClassifier(["columns", "forest"]),
+    "forest": lambda: ef.TableClassifier(["gem", "forest"]),
     "columns": lambda: ef.TableClassifier(["columns", "splines"]),
     "ranks": lambda: ef.TableClassifier(["gem_ranks", "kernel"]),
     "interactions": lambda: ef.TableClassifier("interactions"),
