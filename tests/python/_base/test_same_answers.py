@@ -141,6 +141,7 @@ MANY += 0.4 * LABELS[:, None]
 SMALL = ("ITML", "KernelLDG", "MaxMargin", "Sparse")
 SMALL += ("MinimumCost", "Reliable", "Discriminative", "MulticlassSVM")
 SIZES = {"TableClassifier": 90, "TableClassifier, all": 1010, "TableRegressor, all": 120}
+SIZES |= {"ReliableClassifier, local": 60}
 COLUMNS = {"TableClassifier, all": 2, "TableRegressor, all": 3}
 # All but "boosting", whose code "boosting_pairs" runs, too.
 PARAMETERS = {"TableClassifier, all": {"views": [name for name in VIEWS if name != "boosting"]}}
