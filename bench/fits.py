@@ -74,7 +74,7 @@ def one_prediction(_options: argparse.Namespace, threads: int, rounds: int) -> l
 
 
 def imports(_options: argparse.Namespace, threads: int, rounds: int) -> list[Measurement]:
-    """A new process that imports an estimator, beside one that imports scikit-learn's."""
+    """A new process that imports an estimator, beside a process that imports scikit-learn's."""
 
     def run(code: str) -> Callable[[], object]:
         return lambda: subprocess.run([sys.executable, "-c", code], check=True)

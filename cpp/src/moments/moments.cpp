@@ -278,7 +278,7 @@ void ClassMoments::merge_group(Group& mine, const Group& theirs, int n_threads) 
 // Both triangles of S_c / W_c, or of S_c / W_c + mu mu^T, by tiles, so that reads and writes of
 // memory are local.
 void ClassMoments::read_out(index_t c, bool about_mean, MatrixView<double> out) const {
-  constexpr index_t tile = 64;
+  constexpr index_t tile = 64;  // 32 KB of doubles, a first-level cache
   const index_t d = n_features_, tiles = (d + tile - 1) / tile;
   const Group& g = group(c);
   require(g.weight > 0.0, "class", "a class with weight",
@@ -293,7 +293,7 @@ void ClassMoments::read_out(index_t c, bool about_mean, MatrixView<double> out) 
       const double* from = g.scatter.data() + i * d;
       double* to = out.row(i);
       for (index_t j = 0; j <= i; ++j) to[j] = from[j] / weight;
-      to[i] = std::max(to[i], 0.0);  // rounding may make it negative
+      to[i] = std::max(to[i], 0.0);  // rounding may make a square negative
       if (about_mean) continue;
       const double own = mean[i];
       for (index_t j = 0; j <= i; ++j) to[j] += own * mean[j];

@@ -99,10 +99,10 @@ class JointGEMClassifier(GEMClassifier):
     Attributes
     ----------
     layers_ : list of Layer
-        Directions and offsets after the training; eigenvalues and pairs from before it.
+        Directions and offsets after the training; eigenvalues and pairs from before the training.
     logit_ : MultinomialLogit
         The classifier on the last layer's features. Other attributes are as in
-        :class:`GEMClassifier`; `penalty_` is that of the logit before the training.
+        :class:`GEMClassifier`; `penalty_` is the penalty of the logit before the training.
 
     Raises
     ------

@@ -46,8 +46,8 @@ class RayleighPCA(UnsupervisedRayleigh):
     guide: :doc:`/guide/reduction`.
 
     The subspace is that of scikit-learn's ``PCA``, computed from moments. Batches, weights, and
-    sparse samples with centring are supported; memory is d * d for any number of samples. For few
-    samples with very many columns, use scikit-learn's ``PCA``, which never forms a (d, d) matrix.
+    sparse samples with centring are supported; memory is d * d for any number of samples. At most
+    d / 2 samples with at least 200 columns are kept instead, and no (d, d) matrix is formed.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class RayleighPCA(UnsupervisedRayleigh):
     --------
     VanishingComponents : The other end of the spectrum.
     OrientedPCA : With a covariance of noise.
-    sklearn.decomposition.PCA : Few samples of very many columns.
+    sklearn.decomposition.PCA : Without weights; whitening, and randomised solvers.
 
     References
     ----------
@@ -138,7 +138,7 @@ class VanishingComponents(RayleighPCA):
     n_components : int or None, default=None
         Number of directions to keep; all d by default.
     center : bool, default=True
-        As in `RayleighPCA`. With it, a linear polynomial may have a constant term.
+        As in `RayleighPCA`. With centring, a linear polynomial may have a constant term.
     scale : {"none", "columns"}, default="none"
         As in `RayleighPCA`.
     n_threads : int or None, default=None
@@ -147,7 +147,8 @@ class VanishingComponents(RayleighPCA):
     Attributes
     ----------
     eigenvalues_ : (m,) array
-        Mean squares of the projections, ascending; 0 for those that vanish on all samples.
+        Mean squares of the projections, ascending; 0 for directions along which all samples
+        vanish.
     directions_ : (d, m) array
         One direction per column; projections are ``X @ directions_ + offset_``.
     offset_ : (m,) array
@@ -189,7 +190,7 @@ class OrientedPCA(UnsupervisedRayleigh):
     guide: :doc:`/guide/reduction`.
 
     The noise is given by samples `z` in `fit` and `partial_fit`, such as differences between
-    distorted samples and their originals. Without them, N = I and the result is PCA. scikit-learn
+    distorted samples and their originals. Without noise, N = I and the result is PCA. scikit-learn
     has no counterpart.
 
     Parameters

@@ -32,7 +32,8 @@ Matrix<T> supported(Random& random, index_t from, index_t to, double sign = 1.0)
   return result;
 }
 
-// Frobenius norm of a numerator: errors of eigenvalues near zero are multiples of eps times it.
+// Frobenius norm of a numerator: errors of eigenvalues near zero are multiples of eps times this
+// norm.
 template <class T>
 double norm_of(const Matrix<T>& matrix) {
   double sum = 0;
@@ -70,7 +71,7 @@ void check_against_full(const Pencils<T>& pencils, index_t n_vectors, bool by_kr
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("rows of zeros in both matrices, in one and in none", T, float, double) {
+TEST_CASE_TEMPLATE("rows of zeros in both matrices, in one matrix and in none", T, float, double) {
   Random random(91);
   Pencils<T> pencils;
   pencils.a = {supported<T>(random, 0, 6), supported<T>(random, 3, 8), supported<T>(random, 0, 10)};

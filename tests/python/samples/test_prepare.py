@@ -1,4 +1,4 @@
-"""Samples of fits that need all of them at once: read from files, or refused."""
+"""Fits that need all samples at once: samples are read from files, or refused."""
 
 import numpy as np
 import pandas as pd
@@ -75,7 +75,7 @@ def test_samples_that_are_not_in_memory_are_refused(name, tmp_path, monkeypatch)
 
 
 class Held(ArrayBlocks):
-    """Blocks that may be read as one."""
+    """Blocks that may be read as one array."""
 
     def in_memory(self, *, sparse=False):
         return next(iter(self))
@@ -92,7 +92,7 @@ def test_blocks_with_weights_need_a_fit_with_weights(name):
 
 @pytest.mark.parametrize("name", ["MulticlassSVM", "RandomizedGEM", "MaxMarginShift"])
 def test_weights_of_blocks_in_memory_count(name):
-    """Samples of weight 0 move no others, but an extractor is fitted to them."""
+    """Samples of weight 0 move no other samples, but an extractor is fitted to them."""
     weight = np.arange(len(Y)) % 3 / 2.0
     labels = np.where(weight > 0, Y, K)  # without a class of their own
     found = ESTIMATORS[name]().fit(Held(X, labels, weight))
@@ -103,7 +103,7 @@ def test_weights_of_blocks_in_memory_count(name):
 @pytest.mark.parametrize(
     "name", ["TransferLDG", "LocalQDA", "PCAFisher", "LocalFisher", "TableRegressor"]
 )
-def test_estimators_of_dense_samples_refuse_sparse_ones(name):
+def test_estimators_of_dense_samples_refuse_sparse_samples(name):
     model, rows = ESTIMATORS[name](), sp.csr_array(X)
     fitted = ESTIMATORS[name]().fit(X, Y)
     method = fitted.predict if hasattr(fitted, "predict") else fitted.transform
