@@ -46,7 +46,7 @@ class Case:
 
     @property
     def ratio(self) -> float:
-        """Time of the chosen solver over the fastest one's."""
+        """Time of the chosen solver over the time of the fastest solver."""
         return self.seconds[self.chosen] / min(self.seconds.values())
 
 

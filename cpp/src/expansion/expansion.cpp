@@ -55,6 +55,7 @@ void expand_tiles(const Input& input, index_t n, index_t d, MatrixView<const T> 
                   VectorView<const T> offset, const Expansion& expansion, MatrixView<T> out,
                   int n_threads) {
   const index_t n_directions = directions.cols, tile = tile_rows(n);
+  // The waves of a projection take about 20 operations.
   const double work =
       static_cast<double>(n) * static_cast<double>(n_directions) * static_cast<double>(2 * d + 20);
   const int threads = threads_for(work, n_threads);

@@ -25,7 +25,7 @@ index_t panel_rows(index_t d) {
 // Writes the rows D_ij of queries list[begin..end) for the classes for which `use` is true.
 template <class T, class Use>
 void write_panel(const PairRows<T>& rows, const index_t* queries, index_t n_queries,
-                 index_t rows_a_query, const Vector<T>& factors, Use use, T* panel,
+                 index_t rows_per_query, const Vector<T>& factors, Use use, T* panel,
                  PerThread<Vector<const T*>>& scratch, int n_threads) {
   const index_t d = rows.d();
   for_ranges(n_queries, kChunk, n_threads, [&](index_t begin, index_t end, int thread) {
@@ -36,7 +36,7 @@ void write_panel(const PairRows<T>& rows, const index_t* queries, index_t n_quer
     for (index_t c = 0; c < rows.classes(); ++c) {
       for (index_t q = begin; q < end; ++q) {
         if (!use(queries[q], c)) continue;
-        T* out = panel + (q * rows_a_query + written[q - begin]++) * d;
+        T* out = panel + (q * rows_per_query + written[q - begin]++) * d;
         rows.difference(queries[q], c, factors[c], 0, d, pointers.data(), out);
       }
     }

@@ -14,7 +14,7 @@ namespace eigenfeat {
 namespace {
 
 constexpr double kHalfLogTwoPi = 0.91893853320467274178;  // log(2 pi) / 2
-constexpr index_t kPrefixRows = 64;                       // rows of a task
+constexpr index_t kPrefixRows = 64;                       // rows of a task, enough for a fast gemm
 
 void check_factor(MatrixView<const double> factor) {
   require(factor.rows == factor.cols && factor.is_row_major(), "factor",
@@ -37,7 +37,7 @@ double flops(index_t a, index_t b, index_t c) {
   return 2.0 * static_cast<double>(a) * static_cast<double>(b) * static_cast<double>(c);
 }
 
-// Adds the terms of L_ss and one innovation to the log density.
+// The terms of one innovation and its pivot L_ss in the log density.
 double log_term(double e, double pivot) {
   return -0.5 * e * e - std::log(pivot) - kHalfLogTwoPi;
 }

@@ -40,8 +40,8 @@ for d in sizes:
     worst.append(found.residuals.max())
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
-for name, some in seconds.items():
-    axes[0].loglog(sizes, some, "o-", label=name)
+for name, times in seconds.items():
+    axes[0].loglog(sizes, times, "o-", label=name)
 axes[0].set(xlabel="size of a matrix", ylabel="seconds for four pencils", xticks=sizes)
 axes[0].set_xticklabels(sizes)
 axes[0].minorticks_off()

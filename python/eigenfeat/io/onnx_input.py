@@ -4,7 +4,7 @@ A gap is completed by its conditional mean under a Gaussian. With the precision 
 and the known deviations c of a sample, which are 0 where an entry is missing, the deviations u of
 the missing entries M solve ``P[M, M] u = -(P c)[M]``. ONNX has no operator that solves equations.
 Conjugate gradients, whose steps are masked products with P, solve these equations exactly in as
-many steps as entries are missing.
+many steps as entries are missing; the graph has at most 50 steps.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from eigenfeat.samples.categories import Categories
 __all__ = ["completed", "input_rows"]
 
 _OUTPUTS = ("label", "probabilities", "prediction", "features")
-_MAX_STEPS = 50  # steps of conjugate gradients
-_TINY = 1e-300  # smallest denominator
+_MAX_STEPS = 50  # steps of conjugate gradients: bounds the size of the graph
+_TINY = 1e-300  # smallest denominator, so that 0 / 0 is 0 after the last step
 _DOUBLE, _STRING = 11, 8  # type codes of ONNX
 
 

@@ -78,8 +78,8 @@ _Result = TypeVar("_Result")
 class RowBlocks(ABC):
     """Samples in fixed blocks, which estimators accept in `fit` instead of arrays.
 
-    Subclasses define how to iterate over blocks; those on several machines also define `reduce`. At
-    most one block is held in memory, apart from the samples selected by `take`.
+    Subclasses define how to iterate over blocks; subclasses for samples on several machines also
+    define `reduce`. At most one block is held in memory, apart from the samples selected by `take`.
     """
 
     @abstractmethod
@@ -599,7 +599,7 @@ def merge_read(
     a: tuple[int, int, _Result | None],
     b: tuple[int, int, _Result | None],
 ) -> tuple[int, int, _Result | None]:
-    """Merge two results of `read`; `merge` merges results of its function."""
+    """Merge two results of `read`; `merge` merges the results of the function of the features."""
     return a[0] + b[0], a[1] + b[1], merged(merge, a[2], b[2])
 
 
@@ -609,7 +609,7 @@ def sum_of_bits(X: Any) -> int:
     for part in [X] if isinstance(X, np.ndarray) else [X.data, X.indices]:
         size = part.dtype.itemsize
         words = np.ascontiguousarray(part).view(f"u{size}")
-        # The sum is modulo 2^(8 size). Shifted to the top bits, it adds up modulo 2^64.
+        # The sum is modulo 2^(8 size). Sums that are shifted to the top bits add up modulo 2^64.
         total += int(words.sum(dtype=words.dtype)) << (64 - 8 * size)
     return total
 

@@ -21,8 +21,8 @@ _EXPECTED = "a number of folds, a splitter, or pairs of sample numbers (train, h
 def checked_splits(cv: Any, X: Rows, y: Labels) -> Iterator[tuple[Codes, Codes]]:
     """Yield the indices of training and held-out samples of each split.
 
-    `cv` is a number of folds, a splitter, or pairs of indices or masks, as scikit-learn takes it.
-    Errors name `cv`.
+    `cv` is a number of folds, a splitter, or pairs of indices or masks, as in scikit-learn. Errors
+    name `cv`.
     """
     if isinstance(cv, Integral):
         if not 2 <= int(cv) <= len(y):

@@ -472,8 +472,8 @@ TEST_CASE_TEMPLATE("a Gram matrix summed over parts solves as that of all rows d
   }
 }
 
-TEST_CASE_TEMPLATE("Gram matrices of a wrong size and indefinite ones are refused", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("indefinite Gram matrices and Gram matrices of a wrong size are refused", T,
+                   float, double) {
   Random random(331);
   const Features<T> features(random, Kind::dense, 6, 3, true);
   const Vector<double> four(4, 1.0), five(5, 1.0);

@@ -130,7 +130,7 @@ TEST_CASE("a merge of other shapes throws and changes nothing") {
   CHECK(moments == before);
 }
 
-TEST_CASE("grow appends empty classes and never removes one") {
+TEST_CASE("grow appends empty classes and never removes a class") {
   ClassMoments moments = sample(28, 40, 3, 2);
   const Matrix<double> before = covariance_of(moments, 1);
   moments.grow(4);

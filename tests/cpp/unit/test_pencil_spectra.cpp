@@ -100,7 +100,7 @@ TEST_CASE_TEMPLATE("an eigenvalue of multiplicity beyond a Krylov block", T, flo
 
 // The Krylov space of a random block has at most as many eigenvectors of one eigenvalue as the
 // block has columns.
-TEST_CASE("a multiple eigenvalue and smaller ones, all wanted") {
+TEST_CASE("a multiple eigenvalue and smaller eigenvalues, all wanted") {
   for (const index_t copies : {5, 9, 12}) {
     for (const index_t above : {0, 5}) {
       CAPTURE(copies);
@@ -118,7 +118,7 @@ TEST_CASE("a multiple eigenvalue and smaller ones, all wanted") {
   }
 }
 
-TEST_CASE("a multiple eigenvalue in the middle of the wanted ones") {
+TEST_CASE("a multiple eigenvalue in the middle of the wanted eigenvalues") {
   check_spectrum<double>(
       spectrum(kOrder, [](double k) { return k < 3    ? 10 - k
                                              : k < 40 ? 4
@@ -142,7 +142,7 @@ TEST_CASE("a negative definite numerator") {
   check_spectrum<double>(spectrum(kOrder, [](double k) { return k < 6 ? -1 - k : -20 - k; }), 3);
 }
 
-TEST_CASE_TEMPLATE("a largest eigenvalue of zero above negative ones", T, float, double) {
+TEST_CASE_TEMPLATE("a largest eigenvalue of zero above negative eigenvalues", T, float, double) {
   check_spectrum<T>(spectrum(kOrder, [](double k) { return k < 4 ? -k : -400 - k; }), 3);
 }
 

@@ -97,8 +97,8 @@ TEST_CASE_TEMPLATE("a diagonal denominator, whose entries differ", T, float, dou
   check_against_full(pencils, 10, true);
 }
 
-TEST_CASE_TEMPLATE("eigenvalues of zero from rows left out come before negative ones", T, float,
-                   double) {
+TEST_CASE_TEMPLATE("eigenvalues of zero from rows left out come before negative eigenvalues", T,
+                   float, double) {
   Random random(93);
   Pencils<T> pencils;
   pencils.a = {supported<T>(random, 0, 6, -1.0), Matrix<T>(kOrder, kOrder)};

@@ -81,7 +81,7 @@ TEST_CASE("cgroup version 1: the cpu controller among others") {
 }
 
 #ifdef __linux__
-TEST_CASE("a thread that is bound to one processor counts one") {
+TEST_CASE("a thread that is bound to one processor counts one processor") {
   CHECK(available_processors() >= 1);
   int bound = 0, threads = 0;
   std::thread([&] {

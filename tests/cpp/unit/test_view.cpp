@@ -54,7 +54,7 @@ TEST_CASE("a block and a transpose share the memory") {
   CHECK(numbers[1] == 20);
 }
 
-TEST_CASE("mutable views convert to constant ones, and not the reverse") {
+TEST_CASE("mutable views convert to constant views, and not the reverse") {
   CHECK(std::is_convertible_v<MatrixView<double>, MatrixView<const double>>);
   CHECK(std::is_convertible_v<VectorView<float>, VectorView<const float>>);
   CHECK_FALSE(std::is_convertible_v<MatrixView<const double>, MatrixView<double>>);

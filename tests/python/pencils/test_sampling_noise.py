@@ -80,7 +80,7 @@ def test_each_class_has_a_ridge_of_its_own():
         assert_array_equal(auto.vectors[:, same], given.vectors)
 
 
-def test_groups_of_classes():
+def test_pairs_of_groups_have_directions_above_the_noise():
     X, y = load_digits(return_X_y=True)
     moments = ClassMoments().update(X, y)
     for pairs in ("one_vs_rest", "class_tree"):

@@ -50,7 +50,7 @@ def assert_same_moments(found, expected, tolerance=1e-13):
 
 
 @pytest.mark.parametrize("chunk", [70, (10, 0, 490, 500)])
-def test_moments_of_chunks_are_those_of_all_rows(rows, chunk):
+def test_moments_of_chunks_are_the_moments_of_all_rows(rows, chunk):
     X, y, w = rows
     expected = ClassMoments().update(X, y, w)
     dX, dy = da.from_array(X, chunks=(chunk, 6)), da.from_array(y, chunks=400)
