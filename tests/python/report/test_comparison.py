@@ -45,6 +45,17 @@ def quick(monkeypatch):
     monkeypatch.setattr(comparison, "TableRegressor", regressor)
 
 
+@pytest.fixture
+def few_peers(monkeypatch):
+    """Leave out the peers that take long to fit."""
+
+    def few(*arguments, **options):
+        quick = {"class shares", "logistic regression", "SVM"}
+        return [peer for peer in peers(*arguments, **options) if peer.name in quick]
+
+    monkeypatch.setattr("eigenfeat.report.comparison.peers", few)
+
+
 @pytest.fixture(scope="module")
 def loans():
     """A table with words, gaps, dates and an empty column, whose label needs the word."""
@@ -109,6 +120,7 @@ def test_weights_count_in_fits_and_measures(loans):
     assert found.loc["class shares", "log_loss"] == pytest.approx(entropy, abs=0.01)
 
 
+@pytest.mark.usefixtures("few_peers")
 def test_the_class_of_interest(loans, tmp_path, monkeypatch):
     X, y, target = loans
     assert "average_precision" not in compare(X, y, cv=2)
@@ -131,6 +143,7 @@ def test_the_class_of_interest(loans, tmp_path, monkeypatch):
     assert (status, err) == (2, f"eigenfeat: {wrong}\n")
 
 
+@pytest.mark.usefixtures("few_peers")
 def test_lists_and_regressors_for_classes():
     X, y = np.random.default_rng(0).standard_normal((40, 2)).tolist(), ["a", "b"] * 20
     found = compare(X, y, cv=2, models={"mean": DummyRegressor()})
@@ -138,6 +151,7 @@ def test_lists_and_regressors_for_classes():
     assert found.loc["mean", "note"] == "a regressor, which predicts no classes"
 
 
+@pytest.mark.usefixtures("few_peers")
 def test_a_model_takes_the_place_of_its_namesake():
     X, y = np.random.default_rng(0).standard_normal((40, 2)), ["a", "b"] * 20
     shares, given = DummyClassifier(strategy="prior"), DummyClassifier(strategy="uniform")
