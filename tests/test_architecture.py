@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(
 # ---- the tables (in a pattern, * stands for slashes, too) ----------------------------------------
 
 
-# From the bottom up: a folder of python/eigenfeat imports those of lower ranks, and itself.
+# From the bottom up: a folder of python/eigenfeat imports folders of lower ranks, and itself.
 RANKS = tuple(
     tuple(names.split())
     for names in (
@@ -47,7 +47,7 @@ RANKS = tuple(
 )
 RANK_OF = {folder: rank for rank, folders in enumerate(RANKS) for folder in folders}
 
-# From the bottom up: folders within a folder; "" is its own files.
+# From the bottom up: folders within a folder; "" stands for files directly in the folder.
 INNER_RANKS = {"ldg": ("_solving", ""), "gem": ("_randomized", "")}
 
 # Libraries other than the standard library, and the lowest folder that may import each: at the top
@@ -71,7 +71,8 @@ LIBRARY_ATTRIBUTES |= {"_callback_fit_ctx", "_get_param_names", "_validate_param
 # Folders of bench, and what they may use besides the public API.
 BENCH_MAY = {"papers": "eigenfeat._base."}
 
-# From the bottom up: a room may include only those before it, also through private headers.
+# From the bottom up: a room, which is a public header, may include only rooms before it, also
+# through private headers.
 CPP_ROOMS = (
     *("view", "vector", "status", "tier_kind", "tier", "scratch", "processors", "parallel"),
     *("lapack", "moments"),
@@ -81,7 +82,8 @@ CPP_ROOMS = (
     *("tangent_space", "convolutions"),
 )
 
-# From the bottom up: a shelf of cpp/src includes private headers of those before it, and its own.
+# From the bottom up: a shelf, which is a folder of cpp/src, includes private headers of shelves
+# before it, and its own.
 CPP_SHELVES = "kernels base moments pencil expansion logit training neighbours regions svm".split()  # noqa: SIM905
 CPP_SHELVES += ["signals"]
 
@@ -214,8 +216,8 @@ def test_public_headers_open_with_a_comment() -> None:
 # ---- C++ -----------------------------------------------------------------------------------------
 
 
-def test_cpp_rooms_include_only_rooms_above() -> None:
-    """Follow the includes of a room, through private headers, to all public ones it needs."""
+def test_cpp_rooms_include_only_rooms_below() -> None:
+    """Follow the includes of a room, through private headers, to all public headers it needs."""
     includes: dict[str, set[str]] = {}
     for name in matching("cpp/include/eigenfeat/*.hpp", "cpp/src/*/*"):
         found = re.findall(r'^\s*#\s*include\s*"(?:\w+/)?(\w+)\.hpp"', read_code(name), re.M)
@@ -247,12 +249,12 @@ def test_cpp_shelves_include_only_shelves_below() -> None:
 
 @dataclass(frozen=True)
 class Import:
-    """`name` taken from `module`, which is absolute and, if it is ours, as deep as it goes."""
+    """`name` imported from `module`; `name` is empty if a module itself is imported."""
 
     module: str
     name: str
     line: int
-    lazy: bool
+    lazy: bool  # inside a function
     typing: bool  # read by type checkers alone
 
 
@@ -324,7 +326,7 @@ def violations(path: str) -> Iterator[str]:
                 yield f"{where}: {folder} must not import {found.module}, which is not below it"
             inside = [] if target in {"_base", "_core"} else found.module.split(".")[2:]
             if target != folder and any_private(*inside, found.name):
-                yield f"{where} reaches for a private part: {found.module} {found.name}"
+                yield f"{where} imports a private name: {found.module} {found.name}"
         elif library in sys.stdlib_module_names:
             pass
         elif not (
@@ -373,7 +375,7 @@ def test_python_imports(folder: str) -> None:
 
 @pytest.mark.parametrize("folder", INNER_RANKS)
 def test_folders_within_a_folder(folder: str) -> None:
-    """Each folder in `INNER_RANKS` imports only those before it, and no folder is missing."""
+    """Each folder in `INNER_RANKS` imports only folders before it, and no folder is missing."""
     ranks = INNER_RANKS[folder]
     own = {m: path for m, path in modules().items() if folder_of(m) == folder}
     broken = [f"{m} has no place in INNER_RANKS" for m in own if inner_of(m) not in ranks]

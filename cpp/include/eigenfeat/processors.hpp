@@ -5,8 +5,9 @@
 
 namespace eigenfeat {
 
-// The processors of its affinity mask (sched_setaffinity, taskset), at most the CPU quota of its
-// control group, rounded up; at least 1. Every call reads the mask; the first call reads the quota.
+// The processors of the process's affinity mask (sched_setaffinity, taskset), at most the CPU quota
+// of its control group, rounded up; at least 1. Every call reads the mask; the first call reads the
+// quota.
 int available_processors();
 
 // The quota, in processors, of the group that `membership` (/proc/self/cgroup) names below `root`

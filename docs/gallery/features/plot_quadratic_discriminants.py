@@ -3,9 +3,9 @@ Quadratic discriminants compared with LDA and QDA
 =================================================
 
 :class:`~eigenfeat.QuadraticDiscriminant` models each class as a Gaussian, as quadratic
-discriminant analysis does. It shrinks each covariance towards the pooled one, by an amount that the
-sampling error of the covariance determines. This example compares its boundaries and errors with
-scikit-learn's linear and quadratic discriminant analysis.
+discriminant analysis does. It shrinks each covariance towards the pooled covariance, by an amount
+that the sampling error of the covariance determines. This example compares its boundaries and
+errors with scikit-learn's linear and quadratic discriminant analysis.
 """
 
 import matplotlib.pyplot as plt

@@ -37,7 +37,7 @@ _MAX_ITEM_BYTES = 4096  # largest item of an array without entries
 
 
 class FileFormatError(ValueError):
-    """A file that is foreign, truncated, damaged or not trusted; the message names it."""
+    """A file that is foreign, truncated, damaged or not trusted; the message names the file."""
 
 
 # ---- writing -------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ class KernelLDG(LocalDiscriminant):
     kernel : str or callable, default="linear"
         One of scikit-learn's pairwise kernels, "precomputed" (`X` is then the (n, n) kernel matrix
         in `fit`, and (m, n) between new and training samples in `transform`), or a function of two
-        samples that returns a number. It must be positive semidefinite.
+        samples that returns a number. The kernel must be positive semidefinite.
     kernel_gamma : float > 0 or None, default=None
         ``gamma`` of "rbf", "poly", "sigmoid", "laplacian" and "chi2"; None is the kernel's default.
     kernel_params : dict or None, default=None

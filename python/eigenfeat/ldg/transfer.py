@@ -92,7 +92,8 @@ class TwoDomains:
         """Return the accuracy on held-out target samples for each pair (alpha, gamma).
 
         Samples are reduced to m dimensions. The accuracies are recorded with the `values` of the
-        parameter `name`. They are 0, and not recorded, for one pair or fewer than two samples.
+        parameter `name`. For one pair, or fewer than two samples, the accuracies are 0 and are not
+        recorded.
         """
         hits = np.zeros(len(pairs))
         if len(pairs) == 1 or len(self.target) < 2:
@@ -134,7 +135,8 @@ class TransferLDG(Reducer):
     Parameters
     ----------
     n_components : int or None, default=None
-        Number of directions; by default the number of classes plus five, or all if there are fewer.
+        Number of directions; by default the number of classes plus five, at most the rank of the
+        samples.
     n_neighbors : int, default=16
         Source samples of a local mean.
     alpha : float in [0, 1], "cv" or sequence of float, default="cv"

@@ -49,7 +49,7 @@ class FiltersDisplay:
     figure_ : Figure
         The whole figure.
     images_ : list of lists of AxesImage
-        Directions by line. Each is scaled to -1 .. 1 by its largest absolute weight.
+        Directions by line. Each direction is scaled to -1 .. 1 by its largest absolute weight.
     colorbar_ : Colorbar
         Colour bar of all directions.
 
@@ -166,7 +166,7 @@ class FiltersDisplay:
         width = n_means + max(len(images) for images in self.images)
         names = [textwrap.fill(name, 11) for name in self.names]
         longest = max(len(line) for name in names for line in name.split("\n"))
-        inches = max(1.05 * width + 0.1 + 0.085 * longest, 3.6)
+        inches = max(1.05 * width + 0.1 + 0.085 * longest, 3.6)  # of images, and of characters
         figure = figures.panel_figure(ax, inches, 1.3 * len(names) + 0.95)
         axes = figure.subplots(len(names), width, squeeze=False)
         options = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1, **kwargs}

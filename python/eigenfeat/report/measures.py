@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ClassificationMeasures", "RegressionMeasures", "measures_of", "positive_class"]
 
-_MAX_RANKED = 10_000_000  # probabilities n * k, above which no areas under curves are computed
+_MAX_RANKED = 10_000_000  # most probabilities, n * k, that are sorted for areas under curves
 _MAX_NAMED = 3  # classes of recall 0 that the verdict names
 
 _Array = NDArray[np.float64]
@@ -64,20 +64,20 @@ class ClassificationMeasures:
         Area under the ROC curve; with more than two classes, the mean of the classes against all
         others. A constant prediction has 0.5.
     positive : object
-        The class of interest, against all others; the rarest class unless another one is chosen.
+        The class of interest, against all others; the rarest class unless another is chosen.
     positive_is_chosen : bool
         Whether the class of interest is chosen.
     average_precision : float or None
         Area under the precision-recall curve of the class of interest.
     base_rate : float
-        Share of the class of interest, which is the area of a constant prediction.
+        Share of the class of interest, which is the average precision of a constant prediction.
     by_class : pandas.DataFrame
         A row for each class, by its label: "samples"; "share" of the weight, which is the average
         precision of a constant prediction; "precision", NaN if the class is never predicted;
         "recall", NaN if the class does not occur; "f1"; and with probabilities "auc" against all
         other classes and "average_precision".
     confusion : (k, k) array of int
-        Numbers of samples: true classes in rows, predicted ones in columns.
+        Numbers of samples: true classes in rows, predicted classes in columns.
     """
 
     n_samples: int

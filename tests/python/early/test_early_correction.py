@@ -1,4 +1,4 @@
-"""Corrections by held-out samples: they keep the promise where the model is wrong."""
+"""Corrections by held-out samples keep the promise where the model is wrong."""
 
 import numpy as np
 import pytest
@@ -110,7 +110,7 @@ def test_few_rows_wait(rng):
 
 
 def overtures(random, n, d=40):
-    """Waves of random phase: the frequency announces the class, a level at the end shows it."""
+    """Waves of random phase: the frequency depends on the class, as does a level at the end."""
     y = random.integers(0, 2, n)
     clock = np.arange(d)
     phase = random.uniform(0, 6, (n, 1))
@@ -137,7 +137,7 @@ def test_prefix_classifiers_see_differences_that_a_gaussian_does_not(rng, held_o
     assert_array_equal(model.decide(rows).labels, early.label)
 
 
-def test_prefix_classifiers_take_values_up_to_the_last_known_one(rng):
+def test_prefix_classifiers_take_values_up_to_the_last_known_value(rng):
     X, y = overtures(rng, 120)
     classifier = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
     model = ReliableClassifier(classifier, rule="prefixes", reliability=0.8).fit(X, y)

@@ -69,7 +69,8 @@ def test_chosen_parameters_are_reported_and_reproduce_the_fit(domains):
 
 
 def test_held_out_rows_have_no_part_in_the_directions(rng):
-    # Labels of the target are noise: directions that had seen a row would put it right.
+    # Labels of the target are noise: directions that were fitted to a row would classify it
+    # correctly.
     ys, yt = np.repeat(range(4), 30), np.tile(range(4), 10)
     Xs, Xt = rng.standard_normal((120, 60)), rng.standard_normal((40, 60))
     model = fitted(TransferLDG(), Xs, ys, Xt, yt)

@@ -151,7 +151,7 @@ def test_float32():
 
 
 def test_badly_scaled_columns_with_a_plain_penalty(rng):
-    """Small columns get no weight, large ones no penalty: no change lowers the objective."""
+    """Small columns get no weight, large columns no penalty: no change lowers the objective."""
     X, y = problem("wine")
     units = np.geomspace(1e-8, 1e8, X.shape[1])
     model = tight(penalty=0, l2=1.0).fit(X * units, y)
@@ -358,7 +358,7 @@ def test_penalties_out_of_range(penalties):
     assert state(model) == before
 
 
-def test_a_model_without_all_rows_is_warned_about():
+def test_a_fit_that_ends_at_max_iter_warns():
     X, y = problem("digits")
     model = MultinomialLogit(penalty=0, l2=1.0, max_iter=3)
     with pytest.warns(ConvergenceWarning, match="3 iterations left the objective") as caught:

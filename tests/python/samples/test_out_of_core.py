@@ -75,13 +75,13 @@ def test_the_classifier_of_blocks_is_that_of_all_rows(digits, weight, number, op
     options = {"n_directions": 2, "penalty": 0.3, "tol": 1e-6} | options
     memory = gem_classifier(**options).fit(X, y, w)
     found = gem_classifier(**options).fit(FarBlocks(X, y, w, block_rows=250))
-    for ours, theirs in zip(found.layers_, memory.layers_, strict=True):
-        size = np.abs(theirs.directions).max()
-        np.testing.assert_allclose(ours.directions, theirs.directions, atol=1e-3 * size)
-        np.testing.assert_array_equal(ours.pairs, theirs.pairs)
+    for layer, expected in zip(found.layers_, memory.layers_, strict=True):
+        size = np.abs(expected.directions).max()
+        np.testing.assert_allclose(layer.directions, expected.directions, atol=1e-3 * size)
+        np.testing.assert_array_equal(layer.pairs, expected.pairs)
     assert objective_gap(memory.logit_, found.logit_) < 1e-4
-    ours, theirs = found.decision_function(X), memory.decision_function(X)
-    assert np.abs(ours - theirs).max() < 0.01 * np.abs(theirs).max()
+    scores, expected = found.decision_function(X), memory.decision_function(X)
+    assert np.abs(scores - expected).max() < 0.01 * np.abs(expected).max()
     assert np.mean(found.predict(X) == memory.predict(X)) > 0.99
     assert found.n_features_in_ == 64
 
