@@ -505,26 +505,29 @@ class _Column:
         """
         import pandas
 
-        wrong = []
+        wrong: list[int] = []  # indices of distinct values
         if self.type == "M":
             dates = pandas.to_datetime(pandas.Series(self._column), utc=True).dt.tz_localize(None)
             times = dates.to_numpy(dtype="datetime64[us]", na_value=np.datetime64("NaT"))
         else:
-            times = np.full(len(self), np.datetime64("NaT"), dtype="datetime64[us]")
-            for row, value in enumerate(self.values.tolist()):
+            values, indices = self.distinct
+            distinct = np.full(len(values), np.datetime64("NaT"), dtype="datetime64[us]")
+            for i, value in enumerate(values):
                 if category_text(value) is None:
                     continue
                 time = _time(value)
                 if time is not None:
-                    times[row] = time
+                    distinct[i] = time
                 elif lenient:
-                    wrong.append(row)
+                    wrong.append(i)
                 else:
-                    raise self._error("dates", value, row)
+                    raise self._error("dates", value, int(np.argmax(indices == i)))
+            times = distinct[indices]
         days = (times - np.datetime64(0, "us")) / np.timedelta64(1, "D")
         calendar = pandas.Series(times).dt
         parts = np.column_stack([days, calendar.month, calendar.day_of_week, calendar.hour])
-        parts[wrong] = np.inf
+        if wrong:
+            parts[np.isin(indices, wrong)] = np.inf
         return parts
 
     def _error(self, wanted: str, value: object, row: int) -> ValueError:
