@@ -45,6 +45,7 @@ bool LargestEigenpairs::solve(MatrixView<const T> lower, VectorView<T> values,
     }
     std::fill(column + d_, column + order_, 0.0);
   }
+  // Within these bounds the scale and its inverse are normal numbers.
   if (!finite || !(largest > 1e-250 && largest < 1e250)) return false;
   const double scale = std::ldexp(1.0, -std::ilogb(largest) - 1);
   for (index_t j = 0; j < d_; ++j) {
@@ -87,7 +88,7 @@ void LargestEigenpairs::reduce() {
 
 // Narrows the brackets to rounding errors.
 void LargestEigenpairs::bisect(index_t count) {
-  constexpr int kSweeps = 64;  // one point for each bracket halves it; 54 sweeps suffice
+  constexpr int kSweeps = 64;  // a point halves its bracket; 54 sweeps suffice
   brackets_.clear();
   brackets_.push_back({0, -1.0, 1.0});
   for (index_t j = d_ - count; j < d_; ++j) brackets_.push_back({j, -1.0, 1.0});

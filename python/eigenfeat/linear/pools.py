@@ -134,7 +134,7 @@ def pool_weights(
     """
     L = np.stack([log_probabilities(z) for z in logits])
     prior = np.full(len(L), 1.0 / len(L)) if prior is None else prior
-    keep = np.ptp(L, axis=2).max(axis=1) > 1e-6
+    keep = np.ptp(L, axis=2).max(axis=1) > 1e-6  # probabilities that differ beyond rounding
     w = np.zeros(len(L))
     while keep.any():
         w[:] = 0.0

@@ -21,7 +21,8 @@ __all__ = ["FewSamples", "SampleBatch"]
 
 _Array = npt.NDArray[np.float64]
 _MAX_SPARSE_COLUMNS = 20_000  # with more, dense copies of sparse samples are too large
-_MAX_ENTRY = 1e100  # sums of squares of such entries are finite; the core checks larger numbers
+# Sums of squares of smaller entries are finite; the core checks larger entries.
+_MAX_ENTRY, _MAX_FLOAT32_ENTRY = 1e100, 1e15
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +111,7 @@ def _are_plain(rows: RealArray | CsrRows, weights: _Array | None, n_columns: int
         if n_columns > _MAX_SPARSE_COLUMNS or not inside.all():
             return False
     entries = rows.data if isinstance(rows, CsrRows) else rows
-    limit = _MAX_ENTRY if entries.dtype == np.float64 else 1e15
+    limit = _MAX_ENTRY if entries.dtype == np.float64 else _MAX_FLOAT32_ENTRY
     if weights is not None and not (weights >= 0).all() & (weights < _MAX_ENTRY).all():
         return False
     return bool((np.abs(entries) < limit).all())

@@ -251,7 +251,7 @@ class TableStatistics(OmitsCaches):
 
     @property
     def why_no_splines(self) -> str:
-        """Why the columns have no splines; empty if they have."""
+        """Why the columns have no splines; empty if the columns have splines."""
         if not len(self.numeric):
             return "no numeric column"
         many = _DEGREE * len(self.numeric) > _MAX_SPLINES  # each column has at least this degree
@@ -359,6 +359,7 @@ def _mean_and_spread(X: _Array, weight: _Array | None) -> tuple[_Array, _Array, 
 def _ascending(X: _Array, weight: _Array | None) -> Iterator[tuple[_Array, NDArray[np.intp]]]:
     """Each column in ascending order, and the places of its quantiles."""
     n, at = len(X), np.linspace(0.0, 1.0, _GRID)
+    # The factor keeps a quantile at its sample if `at` times the total is rounded up.
     place = np.searchsorted(np.arange(1.0, n + 1), at * n * (1 - 1e-12))
     for start in range(0, X.shape[1], _COLUMNS_AT_ONCE):
         columns = X[:, start : start + _COLUMNS_AT_ONCE].T.copy()
@@ -371,7 +372,7 @@ def _ascending(X: _Array, weight: _Array | None) -> Iterator[tuple[_Array, NDArr
                 cumulated = np.cumsum(weight[order])
                 place = np.searchsorted(cumulated, at * cumulated[-1] * (1 - 1e-12))
                 yield column[order], np.minimum(place, n - 1)
-        del column, columns  # before the next ones are copied
+        del column, columns  # before the next columns are copied
 
 
 def _with_one_hot(
@@ -396,7 +397,7 @@ def _with_one_hot(
 
 
 def _side_by_side(parts: Sequence[_Array]) -> tuple[_Array, NDArray[np.intp]]:
-    """Concatenated arrays as float64, and the start of each one; last, their total length."""
+    """Concatenated arrays as float64, and the start of each array; last, the total length."""
     starts = np.cumsum([0, *map(len, parts)], dtype=np.intp)
     return np.concatenate([*parts, np.empty(0)]).astype(np.float64, copy=False), starts
 

@@ -77,7 +77,7 @@ def test_files_with_other_names_than_columns_are_refused(tmp_path, problem, wron
     assert "feature_names" in refusal(path)
 
 
-def test_what_is_fitted_on_moments_knows_their_names(problem):
+def test_estimators_fitted_to_moments_have_the_names_of_the_moments(problem):
     X, y = problem
     named = ClassMoments(feature_names=NAMES).update(X, y)
     for estimator in (ef.GEM(), RayleighPCA(), ef.FisherLDA(), OrientedPCA()):
@@ -129,7 +129,7 @@ def test_columns_of_other_names_or_order_are_named(fitted):
             model.predict(other[list(model.feature_names_in_)])
 
 
-def test_arrays_of_another_width_are_told_the_columns_of_the_fit(fitted, problem):
+def test_errors_of_arrays_of_another_width_list_the_columns_of_the_fit(fitted, problem):
     frame, models = fitted
     shown = "'length', 'width', 'height'"
     for model, _ in models[:2]:
@@ -169,7 +169,7 @@ def test_transposed_samples_are_recognised(problem):
             model.fit(X, y[:100])
 
 
-def test_files_of_another_width_are_told_the_columns_of_the_fit(fitted, tmp_path):
+def test_errors_of_files_of_another_width_list_the_columns_of_the_fit(fitted, tmp_path):
     frame, models = fitted
     ef.save(models[1][0], tmp_path / "m.efm")
     np.save(tmp_path / "new.npy", frame.to_numpy()[:, :2])

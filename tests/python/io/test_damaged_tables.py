@@ -1,7 +1,7 @@
 """Damaged files of rows raise errors that name the file.
 
 A reader that trusts the sizes and offsets in a file may read out of bounds and end the process.
-Such files are therefore read in a child process, which prints a line for each.
+Files with wrong sizes are therefore read in a child process, which prints a line for each file.
 """
 
 import io

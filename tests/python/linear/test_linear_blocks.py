@@ -1,4 +1,4 @@
-"""The logit and calibrated least squares on blocks of rows against the same rows in memory."""
+"""The logit and calibrated least squares give equal fits to rows in blocks and in memory."""
 
 import numpy as np
 import pytest
@@ -21,8 +21,8 @@ def digits():
 
 def agree(found, memory, X, rtol):
     """Compare scores, as coefficients of rare columns are hardly determined."""
-    ours, theirs = found.decision_function(X), memory.decision_function(X)
-    np.testing.assert_allclose(ours, theirs, rtol=0, atol=rtol * np.abs(theirs).max())
+    scores, expected = found.decision_function(X), memory.decision_function(X)
+    np.testing.assert_allclose(scores, expected, rtol=0, atol=rtol * np.abs(expected).max())
     np.testing.assert_array_equal(found.classes_, memory.classes_)
     assert found.n_features_in_ == memory.n_features_in_
     for name in ("objective_", "error_history_", "n_rows_"):
@@ -72,15 +72,15 @@ def test_a_path_of_penalties_on_blocks(digits):
     blocks = FarBlocks(X, y, block_rows=200)
     memory = list(logit().iterate_path(X, y, [0.3, 0.03]))
     found = list(logit().iterate_path(blocks, None, [0.3, 0.03]))
-    for ours, theirs in zip(found, memory, strict=True):
-        agree(ours, theirs, X, 1e-5)
+    for model, expected in zip(found, memory, strict=True):
+        agree(model, expected, X, 1e-5)
 
 
 # ---- errors --------------------------------------------------------------------------------------
 
 
 class Changing(FarBlocks):
-    """Blocks that `change` replaces by others before pass number `at`."""
+    """Blocks whose samples `change` changes before pass number `at`."""
 
     def __init__(self, X, y, at, change):
         super().__init__(X, y, block_rows=100)

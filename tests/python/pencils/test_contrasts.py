@@ -181,7 +181,7 @@ def test_a_feature_without_variance_in_a_union_is_singular(rng, constant):
 
 
 def clusters(rng, k=12, d=4):
-    """Three far groups of classes, each with pairs of near ones."""
+    """Three groups of classes far apart, each with pairs of classes near each other."""
     far = np.repeat(100.0 * np.eye(3, d), k // 3, axis=0)
     near = np.repeat(5.0 * rng.standard_normal((k // 2, d)), 2, axis=0)
     y = np.repeat(np.arange(k), 10)
@@ -189,7 +189,7 @@ def clusters(rng, k=12, d=4):
     return means[y] + 0.1 * rng.standard_normal((len(y), d)), y
 
 
-def test_the_tree_splits_all_classes_down_to_single_ones(rng):
+def test_the_tree_splits_all_classes_down_to_single_classes(rng):
     X, y = clusters(rng)
     tree = class_tree(ClassMoments().update(X, y))
     above, below = tree.weights()

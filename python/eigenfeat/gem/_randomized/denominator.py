@@ -5,14 +5,16 @@ Woodbury
 
 .. math:: B^{-1} g = (g - Z^T (Z Z^T + r I)^{-1} Z g) / r
 
-leaves an (n, n) system. Up to `MAX_EXACT` samples it is solved by a Cholesky factor of the kernel
-``Z Z^T + r I``, more samples by conjugate gradients. Their products with the kernel of the samples
-before centring, X, use only the columns X_s with entries in at least two samples,
+leaves an (n, n) system. With at most `MAX_EXACT` samples the system is solved by a Cholesky factor
+of the kernel ``Z Z^T + r I``, with more samples by conjugate gradients. Conjugate gradients
+multiply by the kernel of the samples before centring, X, with only the columns X_s that have
+entries in at least two samples,
 
 .. math:: X X^T = X_s X_s^T + D,
 
 because the kernel D of the other columns is diagonal. Most terms of a text occur in one document.
-If there are at most `MAX_EXACT` columns, a Cholesky factor of ``X^T X + r I`` preconditions them by
+If there are at most `MAX_EXACT` columns, a Cholesky factor of ``X^T X + r I`` gives the
+preconditioner
 
 .. math:: (X X^T + r I)^{-1} = (I - X (X^T X + r I)^{-1} X^T) / r.
 """

@@ -24,7 +24,7 @@ from eigenfeat.pencils.rayleigh_matrices import count_components, eigenpairs
 Array = NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
-_FLOAT32 = float(np.finfo(np.float32).eps)
+_EPS32 = float(np.finfo(np.float32).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +200,7 @@ class Factors(NamedTuple):
             within *= np.sqrt(shares)[:, None]
         rounding = np.zeros(X.shape[1])
         if X.dtype == np.float32:
-            rounding = _FLOAT32 * np.abs(X).max(axis=0).astype(np.float64)
+            rounding = _EPS32 * np.abs(X).max(axis=0).astype(np.float64)
         return cls(counts, means, within, rounding)
 
 
