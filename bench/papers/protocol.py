@@ -87,14 +87,14 @@ def read_rows(path, X, y):
 
 
 def subsample(rows, limit, seed):
-    """Return at most `limit` random samples; all samples if it is None."""
+    """Return at most `limit` random samples; all samples if `limit` is None."""
     if limit is None or len(rows) <= limit:
         return rows
     return rows[np.random.RandomState(seed).permutation(len(rows))[:limit]]
 
 
 def some_of_each(y, count, seed, most=1.0):
-    """Return indices of `count` random samples of each class, at most the share `most` of it."""
+    """Return indices of `count` random samples per class, at most the share `most` of a class."""
     random = np.random.RandomState(seed)
     members = (random.permutation(np.flatnonzero(y == label)) for label in np.unique(y))
     return np.concatenate([m[: min(count, max(int(most * len(m)), 1))] for m in members])

@@ -82,8 +82,8 @@ double processor_quota(const std::string& membership, const std::string& root) {
 }
 
 int available_processors() {
-  // Read once: quotas hardly ever change, and reading files takes longer than many regions. If
-  // memory is exhausted, the quota is ignored.
+  // Read once: quotas hardly ever change, and reading files takes longer than many parallel
+  // regions. If memory is exhausted, the quota is ignored.
   static const double quota = [] {
     try {
       return processor_quota("/proc/self/cgroup", "/sys/fs/cgroup");

@@ -71,7 +71,8 @@ class SparseLDG(LDG):
         Certified bound of the distance from the relaxation's minimum, over the spread of the
         eigenvalues.
     leading_ : (n_components,) array
-        Largest eigenvalue of M; the relaxation is exact if it is 1.
+        Largest eigenvalue of the relaxation's solution, a matrix of trace 1; the relaxation is
+        exact if this eigenvalue is 1.
     residuals_ : (n_components, 2) array
         Relative primal and dual residuals.
     n_iter_ : int
@@ -211,7 +212,7 @@ def sparsely_deflated(
         value = float(b @ rest @ b)
         if value >= -rounding and not shifted:
             # A direction that was deflated to eigenvalue 0 would be found repeatedly, or mixed with
-            # others of eigenvalue 0; a shift makes the remaining eigenvalues negative.
+            # other directions of eigenvalue 0; a shift makes the remaining eigenvalues negative.
             below = float(np.ptp(values)) or 1.0
             rest = rest - (float(np.linalg.eigvalsh(rest)[-1]) + below) * np.eye(len(Z))
             for before in (found.vector for found in solutions):

@@ -1,4 +1,4 @@
-"""Minimisation over moved samples and an SVM together: equation 7 of the paper.
+"""Minimisation over moved samples and an SVM together: equation 7 of Wangni and Chen (2016).
 
 Only the means m_n of the paper's Gaussians q are free. The objective is
 

@@ -77,7 +77,7 @@ class MovedSamples:
 
 
 class JointlyMoved(MovedSamples):
-    """Samples that move together with the SVM (equation 7)."""
+    """Samples that move together with the SVM (Wangni and Chen, equation 7)."""
 
     def __init__(self, *arguments: Any, max_iter: int, tol: float) -> None:
         super().__init__(*arguments)

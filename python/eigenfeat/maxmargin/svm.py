@@ -51,7 +51,7 @@ class MulticlassSVM(Iterative, Verbose, LinearModel):
         Whether to add a constant feature, penalised as in liblinear. Constant columns then have
         weight 0.
     solver : {"sequential", "frank_wolfe"}, default="sequential"
-        "frank_wolfe": the solver of the paper on data shifting, which needs many more epochs.
+        "frank_wolfe": the solver of Wangni and Chen (2016), which needs many more epochs.
     tol : float > 0, default=1e-3
         Largest duality gap relative to the objective; float32 samples reach about 1e-6.
     max_iter : int >= 1, default=1000

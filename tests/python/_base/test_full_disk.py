@@ -1,4 +1,4 @@
-"""A full disk: the error names the file, and nothing half-written stays behind."""
+"""On a full disk the error names the file, and no part of the file remains."""
 
 import contextlib
 import os

@@ -42,16 +42,16 @@ def assert_same(found, memory, n_held, X):
     expected = {repr(result["params"]): result for result in memory.results_}
     assert len(found.results_) == len(expected)
     for result in found.results_:
-        theirs = expected[repr(result["params"])]
-        assert np.abs(np.subtract(result["errors"], theirs["errors"])).max() <= 1.01 / n_held
-        assert result["log_loss"] == pytest.approx(theirs["log_loss"], rel=SAME)
-        assert result["n_directions_kept"] == theirs["n_directions_kept"]
+        in_memory = expected[repr(result["params"])]
+        assert np.abs(np.subtract(result["errors"], in_memory["errors"])).max() <= 1.01 / n_held
+        assert result["log_loss"] == pytest.approx(in_memory["log_loss"], rel=SAME)
+        assert result["n_directions_kept"] == in_memory["n_directions_kept"]
     assert found.best_params_ == memory.best_params_
     assert_array_equal(found.classes_, memory.classes_)
     assert found.n_features_in_ == memory.n_features_in_ == X.shape[1]
-    ours, theirs = found.best_estimator_, memory.best_estimator_
-    assert objective_gap(ours.logit_, theirs.logit_) < 1e-4
-    assert np.abs(ours.predict_proba(X) - theirs.predict_proba(X)).max() < 1e-2
+    best, best_in_memory = found.best_estimator_, memory.best_estimator_
+    assert objective_gap(best.logit_, best_in_memory.logit_) < 1e-4
+    assert np.abs(best.predict_proba(X) - best_in_memory.predict_proba(X)).max() < 1e-2
 
 
 KINDS = [
@@ -72,7 +72,7 @@ def test_the_search_on_blocks_agrees_with_that_in_memory(digits, weight, number,
     assert_same(found, memory, 40, X)
 
 
-def test_splits_of_the_callers_count_rows_without_weight(digits, weight):
+def test_indices_of_given_splits_count_rows_without_weight(digits, weight):
     X, y = digits
     kept = weight > 0
     fold = np.arange(480) % 3

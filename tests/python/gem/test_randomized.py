@@ -130,7 +130,7 @@ def test_residuals_are_those_of_the_pencil():
         assert_allclose(V[:, f] @ B @ V[:, f], 1.0, rtol=1e-4)
 
 
-def test_warns_of_what_did_not_converge(monkeypatch):
+def test_directions_that_did_not_converge_warn(monkeypatch):
     monkeypatch.setattr("eigenfeat.gem._randomized.krylov.MAX_STEPS", 4)
     X, y = words()
     with pytest.warns(RuntimeWarning, match="got larger residuals of"):
@@ -180,8 +180,8 @@ def test_samples_far_from_zero():
 
 
 @pytest.fixture(scope="module")
-def million():
-    """A fit without d x d matrices: with 30,000 columns they would take 7 GB for each class."""
+def many_terms():
+    """Counts of 30,000 terms, for which a d x d matrix of each class would take 7 GB."""
     rng = np.random.default_rng(5)
     n, d = 900, 30_000
     y = rng.integers(0, 3, n)
@@ -195,8 +195,8 @@ def million():
     return X, y
 
 
-def test_many_columns(million, monkeypatch):
-    X, y = million
+def test_many_columns(many_terms, monkeypatch):
+    X, y = many_terms
     gem = RandomizedGEM(n_directions=2, expansion="none").fit(X[:600], y[:600])
     assert gem.residuals_.max() < 1e-2
     assert "RowCombinations(12 directions of 6 pairs, 30000 features)" in repr(gem.directions_)
@@ -209,8 +209,8 @@ def test_many_columns(million, monkeypatch):
     assert_array_equal(groups.transform(X[600:]), projections)
 
 
-def test_before_a_classifier(million, tmp_path):
-    X, y = million
+def test_before_a_classifier(many_terms, tmp_path):
+    X, y = many_terms
     model = make_pipeline(RandomizedGEM(n_directions=2), MultinomialLogit(penalty="auto"))
     model.fit(X[:700], y[:700])
     assert model.score(X[700:], y[700:]) > 0.6  # a third by chance

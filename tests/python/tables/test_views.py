@@ -103,7 +103,7 @@ def hard_columns():
 
 
 def plain_distribution(q, x):
-    """Share of the way through the quantiles, linear between those that differ."""
+    """Share of the way through the quantiles, linear between different quantiles."""
     values = np.unique(q)
     shares = [np.flatnonzero(q == value).mean() / (len(q) - 1) for value in values]
     return np.interp(x, values, shares)
@@ -267,7 +267,7 @@ def test_trees_are_those_of_scikit_learn(classes):
         random_state=seed,
     ).fit(X[:1000], y[:1000])
     found = softmax(parts["boosting"].outputs(table), axis=1)
-    # scikit-learn may separate values that differ by rounding; here they are one value.
+    # scikit-learn may separate values that differ by rounding; this package does not.
     assert np.isclose(found, boosting.predict_proba(X[:1000]), atol=1e-9).mean() > 0.98
 
 
@@ -361,7 +361,7 @@ def test_boosting_reads_at_most_sixteen_indicators_of_gaps(rng):
 
 
 def test_boosting_of_pairs_sees_differences_of_columns(rng):
-    X = rng.standard_normal((1_400, 3)) ** 3  # differences of ranks are not those of values
+    X = rng.standard_normal((1_400, 3)) ** 3  # differences of ranks differ from those of values
     y = np.cbrt(X[:, 0]) > np.cbrt(X[:, 1]) + 0.05 * rng.standard_normal(1_400)
     model = TableClassifier(["boosting", "boosting_pairs"]).fit(X[:1_000], y[:1_000])
     plain, paired = model.views_
@@ -379,7 +379,7 @@ def test_boosting_of_pairs_takes_the_place_of_boosting_for_many_samples(rng):
             assert replaced == (width == 3 and "boosting_pairs" in names)
 
 
-def test_classifiers_of_others_are_views():
+def test_classifiers_of_other_libraries_are_views():
     X, y = load_breast_cancer(return_X_y=True)
     model = TableClassifier(["columns", GaussianNB(), GaussianNB(var_smoothing=0.1)])
     model.fit(X[:300], np.array(["a", "b"])[y[:300]])
@@ -418,7 +418,7 @@ class LogitOfColumn(ClassifierMixin, BaseEstimator):
         return softmax(np.column_stack([0 * X[:, 0], X[:, self.column]]), axis=1)
 
 
-def test_a_view_that_helps_only_one_that_fails_is_left_out(rng):
+def test_a_view_that_helps_only_a_failing_view_is_left_out(rng):
     y = np.arange(400) % 2
     noise, signal = 3 * rng.standard_normal(400), 4.0 * y - 2 + rng.standard_normal(400)
     X = np.column_stack([noise, signal - noise, signal + 2 * rng.standard_normal(400)])
@@ -472,7 +472,7 @@ def test_boosting_of_many_samples_is_fitted_once(rng, monkeypatch):
     assert log_loss(y[30_500:], model.predict_proba(X[30_500:])) < 1.1 * model.views_[0].log_loss
 
 
-def test_logits_of_many_samples_take_some_of_them_for_any_number_of_threads(rng):
+def test_logits_of_many_samples_are_fitted_to_equal_parts_by_any_number_of_threads(rng):
     X = rng.standard_normal((36_000, 2))
     y = (X[:, 0] * X[:, 1] > rng.standard_normal(len(X))).astype(int)
     y[7] = 2  # the only sample of a class
