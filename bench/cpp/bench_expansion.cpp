@@ -1,5 +1,5 @@
-// expand beside one thread's gemm of the same shape and beside writing the output once (the two
-// floors). "flops" counts the projection alone, 2 n d F; "bytes" what is written.
+// expand beside one thread's gemm of the same shape and beside writing the output once, two lower
+// bounds of its time. "flops" counts the projection alone, 2 n d F; "bytes" what is written.
 #include <algorithm>
 
 #include "bench_support.hpp"

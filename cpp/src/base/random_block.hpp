@@ -8,7 +8,8 @@
 
 namespace eigenfeat {
 
-// Entry i of stream s, uniform in (-1, 1): a counter passed through SplitMix64.
+// Entry i of a stream, uniform in (-1, 1): a counter passed through SplitMix64. The factor of the
+// stream keeps the counters of streams apart.
 inline double random_entry(std::uint64_t stream, std::uint64_t i) {
   const std::uint64_t z = mixed_bits((stream * 0x2545F4914F6CDD1DULL + i + 1) * kGoldenGamma);
   return static_cast<double>(z >> 11) * 0x1p-52 - 1.0;

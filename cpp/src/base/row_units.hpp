@@ -12,7 +12,8 @@ struct RowUnits {
   double scale = 1.0;   // power of two that multiplies the largest peak to about 1
 };
 
-// Throws std::invalid_argument for entries that are not finite, or 1e150 or larger in magnitude.
+// same: whether the queries are the references. Throws std::invalid_argument for entries that are not
+// finite, or 1e150 or larger in magnitude.
 template <class T>
 RowUnits row_units(MatrixView<const T> references, MatrixView<const T> queries, bool same,
                    int n_threads);

@@ -39,8 +39,8 @@ struct Groups {
     const double per_group = columns * sizeof(double) * static_cast<double>(k);
     const index_t affordable = std::clamp<index_t>(
         static_cast<index_t>(sum_bytes / std::max(per_group, 1.0)), fewest_groups, most_groups);
-    // The sums of a group are written and read about four times. With few samples, groups are
-    // limited so that this takes at most a quarter of the time of the features.
+    // The sums of a group are written and read about four times. With few samples, the number of
+    // groups is limited so that sums take at most a quarter of the time of the features.
     const index_t repaid = std::max(n / (16 * k + 1), fewest_groups);
     const index_t tiles = (n + groups.tile - 1) / groups.tile;
     const index_t most = std::min(affordable, repaid);
@@ -83,7 +83,7 @@ struct NarrowLayout {
   }
   // index(i, c + 1) - index(i, c)
   index_t step(index_t i) const { return waves() && i < kWaves * directions ? wave_unit<T>() : 1; }
-  // narrow: (m, k) with any strides; m includes the constant or not.
+  // narrow: (m, k) with any strides, with or without the row of the constant.
   template <class U>
   AlignedBuffer<T> laid_out(MatrixView<const U> narrow) const {
     AlignedBuffer<T> out(std::max<index_t>(size(), 1));

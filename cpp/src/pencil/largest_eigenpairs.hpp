@@ -52,10 +52,10 @@ class LargestEigenpairs {
   index_t d_ = 0, order_ = 0;
   double unit_ = 1.0;  // divisor of T
   struct Bracket {
-    index_t below;  // number of eigenvalues less than the requested one
+    index_t below;  // number of eigenvalues less than the requested eigenvalue
     double low, high;
   };
-  Vector<Bracket> brackets_;  // of the smallest eigenvalue, then of the requested ones, ascending
+  Vector<Bracket> brackets_;  // of the smallest, then of the requested eigenvalues, ascending
   AlignedBuffer<double> matrix_, scratch_, diagonal_, off_, tau_, squares_;
   AlignedBuffer<double> shifts_, counts_, factors_, lanes_, columns_;
 };

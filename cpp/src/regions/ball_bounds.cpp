@@ -114,6 +114,7 @@ Certificate beyond_scale(double constant, double uncertainty) {
 
 double length_above(const double* g, index_t n) {
   const double steepest = largest_magnitude(g, n), order = static_cast<double>(n);
+  // Squares outside these limits may vanish or overflow.
   if (steepest < 1e-140 || steepest > 1e140) return 1.01 * steepest * std::sqrt(order);
   return (1.0 + (order + 8) * kRound) * std::sqrt(dot(g, g, n));
 }

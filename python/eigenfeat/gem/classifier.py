@@ -67,7 +67,7 @@ class GEMClassifier(Iterative, Verbose, FromLogits, ClassifierMixin, BaseEstimat
         Directions per pair in the layers before the last. "auto": at most 20.
     categorical_features : "from_dtype" or None, default="from_dtype"
         Columns of text and categories become one-hot, or target statistics above 50 categories.
-        None raises an error for them.
+        None raises an error for such columns.
     class_weight : dict, "balanced" or None, default=None
         Class weights, multiplied into `sample_weight`.
     random_state : int, RandomState or None, default=0

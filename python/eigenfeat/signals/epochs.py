@@ -60,7 +60,7 @@ def read_recording(X: Any, n_channels: int | None = None, sfreq: float | None = 
 def _checked(X: Any, n_channels: int | None) -> NDArray[Any]:
     """Check that epochs are real and finite, and that all have one shape.
 
-    X has `n_channels` channels, or any number if this is None.
+    X has `n_channels` channels, or any number of channels if `n_channels` is None.
     """
     X = listed_items(X)
     shapes = item_shapes(X, "epochs")

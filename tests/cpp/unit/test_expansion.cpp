@@ -70,7 +70,7 @@ index_t count_wrong(MatrixView<const T> rows, MatrixView<const T> directions,
       for (const int power : expansion.powers) check_columns(sign, power);
     }
   }
-  return wrong + (column == out.cols ? 0 : 1000000);
+  return wrong + (column == out.cols ? 0 : 1000000);  // more than the number of entries
 }
 
 Vector<Expansion> all_expansions() {

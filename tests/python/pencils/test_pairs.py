@@ -1,4 +1,4 @@
-"""Pairs of classes: each kind of pairs is distinct and has each class."""
+"""Pairs of classes: pairs of each kind are distinct and have every class."""
 
 import numpy as np
 import pytest
