@@ -28,7 +28,7 @@
 
 namespace eigenfeat {
 
-// Does not own its arrays, which must outlive it.
+// Does not own its arrays, which must outlive this object.
 template <class T>
 struct FeatureRows {
   MatrixView<const T> dense;        // (n, d), or no data

@@ -132,6 +132,7 @@ void proved_levels(const SharedQuadratics& problem, VectorView<int> levels, int 
   const index_t m = problem.groups.rows;
   const double n = static_cast<double>(problem.slopes.rows);
   const double d = static_cast<double>(problem.slopes.cols);
+  // Flops of an eigenbasis for each group, and of slopes in the basis and certificates of items.
   const int threads =
       threads_for(static_cast<double>(m) * 12 * d * d * d + n * (2 * d * d + 400 * d), n_threads);
   PerThread<LevelScratch> scratch(threads);

@@ -79,7 +79,8 @@ def bounded_tail(moments: _Array, x: _Array) -> _Array:
 
 def _inverted(w: _Array, x: _Array) -> tuple[_Array, NDArray[np.bool_]]:
     """Tails (n,) and whether they are accurate (n,), for weights of maximum 1 and x > 0."""
-    # The path passes the pole at 0 at a distance: on the left for small tails, else on the right.
+    # The path passes the pole at 0 at a distance, which the length of the weights gives: on the
+    # left for small tails, else on the right.
     unit = 1 / np.sqrt((w**2).sum(axis=1))
     p = _saddle(w, x)
     upper = p < -0.4 * unit
@@ -87,6 +88,7 @@ def _inverted(w: _Array, x: _Array) -> tuple[_Array, NDArray[np.bool_]]:
     ratio = w / (1 + 2 * p[:, None] * w)
     second, third = 2 * (ratio**2).sum(axis=1), 8 * (ratio**3).sum(axis=1)
     bend = third / (6 * second)
+    # At the ends of the path the integrand is about exp(-34), 1e-15 times its largest value.
     reach = np.sqrt(34.0 / np.maximum(bend * x, 0.25 * second))
     nodes = np.arange(NODES) + 0.5
     y = (reach / NODES)[:, None] * nodes
@@ -134,7 +136,8 @@ def _log_product(path: NDArray[np.complex128], w: _Array) -> NDArray[np.complex1
 def _saddle(w: _Array, x: _Array) -> _Array:
     """Approximate the p > -1/2 at which ``sum w / (1 + 2 p w) = x``, for weights of maximum 1.
 
-    The logarithm of q = 1 / (1 + 2 p), the largest term of the sum, is bisected.
+    The logarithm of q = 1 / (1 + 2 p), the largest term of the sum, is bisected 14 times; any path
+    near the saddle point gives the tail.
     """
     low, high = x / w.shape[1], x
     for _ in range(14):

@@ -49,7 +49,7 @@ class TangentSpace(EpochTransformer):
         Samples per second; not needed with MNE's `Epochs`.
     shrinkage : "oas", float in [0, 1] or None, default="oas"
         Weight of a multiple of the identity, towards which each covariance is shrunk in the span of
-        the channels. "oas" estimates it for each epoch.
+        the channels. "oas" estimates the weight for each epoch.
     align : {"session"} or None, default=None
         "session" takes the mean of each session, in `groups`, in place of G.
     normalize : bool, default=False

@@ -45,7 +45,7 @@ def constants():
         *((name, "total of parts, standardised") for name in MODELS),
     ],
 )
-def test_constant_columns_have_no_weight_and_change_no_other(name, column):
+def test_constant_columns_have_no_weight_and_change_no_other_weight(name, column):
     X, y = genes(80, 1)
     X = StandardScaler().fit_transform(X)
     given = np.insert(X, 10, constants()[column], axis=1)
@@ -132,7 +132,7 @@ INDICATORS += [[1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 1, 0
         ef.GEMEnsemble(),
     ],
 )
-def test_rare_categories_leave_folds_features_of_rounding(model):
+def test_folds_without_some_categories_have_finite_predictions(model):
     X, y = np.array(INDICATORS, dtype=float), np.array([0, 0, 2, 2, 0, 2, 1, 1, 1])
     assert np.isfinite(model.fit(X, y).predict_proba(X)).all()
 

@@ -59,7 +59,7 @@ def test_errors_of_some_of_many_samples_choose_the_penalty(rng):
     assert found.penalty > 1e-2  # of 200 features one counts, and little
 
 
-def test_without_features_and_with_constant_ones(rng):
+def test_without_features_and_with_constant_features(rng):
     y = rng.standard_normal((20, 1))
     share = np.full(20, 0.05)
     for X in (np.empty((20, 0)), np.full((20, 2), 0.1)):
