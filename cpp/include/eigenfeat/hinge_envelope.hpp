@@ -7,9 +7,9 @@
 //
 // With d = s - v G (b - C e_{y_i}), the primal at m minus the dual at b is gap = C max_y d^y - b^T d,
 // which bounds the error of both. The method keeps an active set of classes whose b^y may be
-// positive.
-// A Newton step changes their b^y as far as all remain nonnegative; then the class of the largest d
-// joins the set. The dual never decreases except by rounding. Most rows of an SVM need no step.
+// positive. A Newton step changes the b^y of the set as far as all remain nonnegative; then the
+// class of the largest d joins the set. The dual never decreases except by rounding. Most rows of
+// an SVM need no step.
 //
 // Shapes: scores (n, k) of W x + c, G (k, k) symmetric, a (n, k). The search starts from a, or, if
 // a is not feasible, from a = 0, the row that does not move. All numbers are double.

@@ -135,7 +135,8 @@ void LocalLaplacian::pack(const Block& b) {
                                                transposed_.data() + (c.place + i) * d);
 }
 
-// out: inner products of the rows of the block and of a tile, without those of a row with itself
+// out: inner products of the rows of the block and of a tile, without the product of a row with
+// itself
 void LocalLaplacian::multiply(const Block& b, index_t tile, double* out) const {
   const AffinityClass& c = class_of(b);
   const index_t d = given_.cols, first = tile * kTileWidth;

@@ -221,6 +221,7 @@ class Batch {
   }
 
  private:
+  // About 10 d^3 flops for each item, and a constant cost, which counts for small d.
   static double work_of(const PencilProblem<T>& problem) {
     const double width = static_cast<double>(problem.denominators.front().rows);
     return static_cast<double>(problem.items.size()) * 10.0 * (width * width * width + 1000.0);
@@ -418,7 +419,7 @@ double pencil_bytes(index_t d, index_t n_items, index_t n_denominators,
       ++held;
     }
   }
-  // Columns of length d: dense copies, or the basis and a second one for restarts. The copy of the
+  // Columns of length d: dense copies, or the basis and a second basis for restarts. The copy of the
   // tridiagonal kernels is in double.
   const index_t doubled = std::is_same_v<T, double> ? d : 2 * d;
   const index_t columns = krylov                     ? 2 * krylov_capacity(options.n_vectors)

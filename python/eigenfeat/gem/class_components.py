@@ -54,7 +54,7 @@ class ClassComponents(GEM):
         As in :class:`GEM`. "shifted" is smooth at 0, where projections on vanishing components lie.
         Roots of half waves would amplify rounding errors there.
     powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
-        The exponents a.
+        Exponents of the expansion, as in :class:`GEM`.
     n_threads : int or None, default=None
         Number of threads; None means all.
     verbose : int, default=0

@@ -148,7 +148,7 @@ class GEM(FittedDirections, PairFeatures):
         "shifted"; "polynomial": ``p^a``; "none": projections. "auto": "half_wave"; in
         `GEMClassifier` "compressed" with all pairs of classes, and "shifted" with several layers.
     powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
-        The exponents a.
+        The exponents a of the expansion.
     random_state : int, RandomState or None, default=0
         Seed for `scale`, `constant` and random pairs.
     n_threads : int or None, default=None

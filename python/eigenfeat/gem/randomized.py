@@ -55,11 +55,11 @@ class RandomizedGEM(PairFeatures):
     scale : {"none", "columns"}, default="none"
         "columns" divides columns by their standard deviations.
     denominator : {"second_moment", "covariance"}, default="second_moment"
-        With "covariance", both matrices are about the mean of class j.
+        With "covariance", both matrices are about the mean of the denominator's class.
     expansion : {"half_wave", "shifted", "polynomial", "none"}, default="half_wave"
         As in :class:`eigenfeat.GEM`.
     powers : distinct numbers out of 1, 2, 3, default=(1, 2, 3)
-        The exponents a.
+        Exponents of the expansion, as in :class:`eigenfeat.GEM`.
     random_state : int, RandomState instance or None, default=0
         Seed of the Krylov spaces.
     n_threads : int or None, default=None

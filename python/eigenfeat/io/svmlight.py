@@ -37,7 +37,7 @@ __all__ = ["SvmlightSource", "settle_columns"]
 
 _PIECE_BYTES = 4 << 20  # text that is parsed at a time
 _MAX_LINE_BYTES = 64 << 20  # text of the longest line
-_MAX_COLUMNS = 2**31  # column numbers are below
+_MAX_COLUMNS = 2**31  # column numbers are smaller
 
 
 class SvmlightSource(Source):

@@ -173,7 +173,7 @@ def test_series_that_never_differ():
         ),
     ],
 )
-def test_costs_that_make_no_sense(costs, message):
+def test_invalid_costs_are_refused(costs, message):
     X, y, _ = shown_late(np.random.default_rng(0), 60)
     with pytest.raises(ValueError, match=message):
         MinimumCostClassifier(GaussianNB(), **costs).fit(X, np.where(y == 1, "yes", "no"))

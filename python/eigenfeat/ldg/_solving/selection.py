@@ -50,8 +50,8 @@ _RIDGE = 1e-4  # relative to the mean variance, section 5.6.1
 FOLD_GAMMAS = (0.01, 0.1, 0.3, 0.5, 0.7, 0.9)  # section 3.5.2
 # Section 5.6.1 has 1, 2, 4, ..., 128, but each candidate costs a solution for every gamma.
 FOLD_NEIGHBORS = (1, 4, 16)
-FISHER_RIDGES = (None, 0.01, 0.1, 1.0)
-N_FOLDS = 3
+FISHER_RIDGES = (None, 0.01, 0.1, 1.0)  # candidates of `fisher_ridge`
+N_FOLDS = 3  # folds of held-out samples where directions separate any labels
 _MAX_DISTANCES = 2**21  # distances between samples in memory at a time
 
 
