@@ -19,7 +19,7 @@ import eigenfeat
 
 @dataclass
 class Measurement:
-    """Seconds of one implementation on one task; ``unit`` is what ``seconds`` is per."""
+    """Best and median seconds per ``unit`` of one implementation on one task."""
 
     task: str
     implementation: str
@@ -68,22 +68,22 @@ def peak_extra_bytes(call: Callable[[], object]) -> int:
 def from_fresh_process(
     run: Callable[..., Iterator[Any]], *arguments: Any, threads: int | None, seconds: float
 ) -> list[Any]:
-    """Return the items of a generator in a new process, which ends if one takes more `seconds`."""
+    """Return the items of a generator in a new process, ended if an item takes over `seconds`."""
     context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_send_all, args=(theirs, run, arguments, threads))
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_send_all, args=(sender, run, arguments, threads))
     process.start()
-    theirs.close()
+    sender.close()
     got = []
     try:
-        while ours.poll(seconds):
-            got.append(ours.recv())
+        while receiver.poll(seconds):
+            got.append(receiver.recv())
     except EOFError:  # all items have been sent
         pass
     finally:
         process.terminate()
         process.join()
-        ours.close()
+        receiver.close()
     return got
 
 

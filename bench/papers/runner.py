@@ -105,15 +105,15 @@ def run_alone(job):
     The outcome has a `failure` if there was an error or the process was killed.
     """
     spawn = multiprocessing.get_context("spawn")
-    ours, theirs = spawn.Pipe(duplex=False)
-    process = spawn.Process(target=_work, args=(job, theirs), daemon=True)
+    receiver, sender = spawn.Pipe(duplex=False)
+    process = spawn.Process(target=_work, args=(job, sender), daemon=True)
     threads = job.context.threads
     limits = {} if threads is None else dict.fromkeys(THREAD_VARIABLES, str(threads))
     try:
         with patch.dict(os.environ, limits):
             process.start()
-        theirs.close()
-        return ours.recv()
+        sender.close()
+        return receiver.recv()
     except EOFError:
         process.join()
         reason = f"the process ended early (exit code {process.exitcode})"
@@ -122,7 +122,7 @@ def run_alone(job):
         if process.pid is not None:
             process.terminate()
             process.join()
-        ours.close()
+        receiver.close()
 
 
 def _work(job, connection):

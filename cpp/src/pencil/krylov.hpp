@@ -38,7 +38,8 @@ namespace eigenfeat {
 
 inline constexpr index_t kMaxBlock = 32;  // columns of a block: one or two cache lines
 
-// Maximum number of columns of the basis before a restart.
+// Maximum number of columns of the basis before a restart: three for each requested vector, at
+// least 160, and two of the widest blocks, rounded up to blocks.
 inline index_t krylov_capacity(index_t n_vectors) {
   const index_t wanted = 3 * n_vectors > 160 ? 3 * n_vectors : 160;
   return (wanted + 64 + kMaxBlock - 1) / kMaxBlock * kMaxBlock;

@@ -134,6 +134,7 @@ class Prover {
   bool exact_ = false;  // whether the minimum is the constant
 };
 
+// Whether products of a few such numbers neither overflow nor vanish.
 bool moderate(double x) {
   return x == 0.0 || (x > 1e-100 && x < 1e100);
 }

@@ -3,9 +3,9 @@ Principal components of samples moved by a support vector machine
 =================================================================
 
 ``MaxMarginShift`` moves each sample by the dual variables of a multiclass support vector machine.
-Principal components of the moved samples separate the classes better. They are applied to the
-original samples, so that new samples need no label. Cross-validation chooses the length of the
-moves, which is 0 unless it shows a gain.
+Principal components of the moved samples separate the classes better. The components are applied
+to the original samples, so that new samples need no label. Cross-validation chooses the length of
+the moves, which is 0 unless cross-validation shows a gain.
 """
 
 import matplotlib.pyplot as plt

@@ -149,8 +149,8 @@ class SpectrumDisplay:
         ax, labels = self.axes_[1], list(self.labels)
         place = {label: number for number, label in enumerate(labels)}
         matrix = np.full((len(labels), len(labels)), np.nan)
-        for (above, below), values in self.eigenvalues.items():
-            matrix[place[above], place[below]] = values[0]
+        for (numerator, denominator), values in self.eigenvalues.items():
+            matrix[place[numerator], place[denominator]] = values[0]
         image: AxesImage = ax.imshow(matrix, cmap="viridis", norm=LogNorm())
         names = [figures.short(label, 12) for label in labels]
         if len(names) <= MAX_NAMED_CLASSES:

@@ -320,7 +320,7 @@ def scan_blocks(
 ) -> BlockSamples:
     """Scan blocks of labelled samples, with the options of `prepare`.
 
-    Columns of many categories need a second pass, missing entries another one.
+    Columns of many categories need a second pass, missing entries another pass.
     ValueError for invalid samples, labels or weights gives their index among all samples.
     """
     reading = RowTransform(small=small, n_threads=n_threads, allows_missing=allows_missing)

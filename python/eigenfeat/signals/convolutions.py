@@ -33,7 +33,7 @@ _WEIGHTS = (0.0, 0.03, 0.1, 0.3, 1.0)  # candidate weights of interval summaries
 _CONTESTS = 0.5  # weight of the contests
 _ALPHAS = np.logspace(-3, 3, 10)  # candidate penalties, times thresholds / 1000
 _MAX_SOLVED = 1_000  # series whose eigenproblems are solved
-_N_TRIED = 400  # of more series, those that give a first choice
+_N_TRIED = 400  # series that give a first choice, if there are more than `_MAX_SOLVED`
 _FACTORS = (0.1, 30.0)  # range of the factor of the scores
 _BLOCK = 1 << 25  # features computed at once
 
@@ -80,7 +80,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
     interval_weight_ : float
         The chosen weight of the summaries, of 0, 0.03, 0.1, 0.3 and 1.
     n_times_ : int or None
-        With summaries, the length of the series.
+        With summaries, the length of the series; else None.
     loo_scores_ : (n, k) array
         Leave-one-out scores of the training series.
     factor_ : float

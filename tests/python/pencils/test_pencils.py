@@ -44,7 +44,7 @@ def test_a_single_singular_denominator_is_an_error(solver, B):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_a_singular_denominator_changes_no_other_of_a_stack(rng, solver):
+def test_a_singular_denominator_changes_no_other_pencil_of_a_stack(rng, solver):
     pencils = [pencil(rng, 9) for _ in range(4)]
     A, B = (np.stack(matrices) for matrices in zip(*pencils, strict=True))
     B[2] = np.outer(B[2, 0], B[2, 0])

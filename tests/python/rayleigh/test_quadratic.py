@@ -160,7 +160,7 @@ def test_classes_of_equal_samples():
 
 
 def test_covariances_that_are_only_rounding_count_as_zero():
-    """They are not inverted without a ridge, and add nothing to a ridge."""
+    """Such covariances are not inverted without a ridge, and add nothing to a ridge."""
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 8)
     X = np.array([1.0, 2.0, 3.0]) * (1 + y[:, None])

@@ -74,7 +74,7 @@ def test_batches_of_epochs_of_another_length(rng):
     assert model.transform(X[..., :30]).shape == (60, 12)
 
 
-def test_pairs_are_of_the_labels(rng):
+def test_pairs_have_the_labels(rng):
     X, y, _ = recording(rng)
     names = np.array(["left", "right", "feet"])[y]
     one = SpatialFilters(pairs="one_vs_rest").fit(X, names)
