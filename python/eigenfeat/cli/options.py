@@ -61,7 +61,7 @@ HELD_OUT = [
         ["--cv"],
         type=FOLDS,
         metavar="N",
-        help="Cross-validate with N folds: measure each fold with a fit to the others.",
+        help="Cross-validate with N folds: measure each fold with a fit to the other folds.",
     ),
 ]
 SEED = Option(
@@ -84,7 +84,7 @@ MEMORY = Option(
     type=click.FloatRange(min=0),
     metavar="GB",
     default=2.0,
-    help="Memory for rows; if they take more, they are read in blocks (default 2).",
+    help="Memory for rows; rows that take more are read in blocks (default 2).",
 )
 TARGET = [
     Option(

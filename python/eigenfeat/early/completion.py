@@ -616,7 +616,8 @@ class GaussianCompletion(Completion):
         ----------
         X : (n, d) array-like
             Samples; NaN is missing.
-        y : ignored
+        y : object, default=None
+            Not used.
 
         Returns
         -------

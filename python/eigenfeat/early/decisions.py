@@ -165,6 +165,7 @@ def _batches(
 
     Series with gaps and series without gaps are in separate batches.
     """
+    # Rules of cost 1 evaluate several times of a series together.
     numbers, max_times = model.numbers_per_row(), 16 if model.rule.cost == 1 else 1
     span = int(np.clip(BLOCK_NUMBERS // numbers, 1, max_times))
     for group in (np.flatnonzero(~gaps), np.flatnonzero(gaps)):

@@ -171,8 +171,8 @@ def eigenvalue_bounds(eigenvalues: ArrayLike, crawford: float, perturbation: flo
     Returns
     -------
     ndarray of shape (m, 2)
-        Lower and upper ends. They hold for eigenvalues of the perturbed pencil if its second matrix
-        is also positive definite, as class matrices are. Ends without a bound are infinite.
+        Lower and upper ends. The ends hold for eigenvalues of the perturbed pencil if its second
+        matrix is also positive definite, as class matrices are. Ends without a bound are infinite.
 
     Raises
     ------
@@ -226,8 +226,8 @@ class PairConditions:
     def bounds(self, pairs: Labels, eigenvalues: _Array) -> _Array:
         """Ends (F, 2) of the `eigenvalues` (F,) of `pairs` (F, 2) for infinitely many samples.
 
-        The ends of `eigenvalue_bounds` for the estimate `sampling_error`. They are infinite if the
-        sampling error is not below the Crawford number, as with few samples.
+        The ends are those of `eigenvalue_bounds` for the estimate `sampling_error`, infinite if
+        the sampling error is not below the Crawford number, as with few samples.
         """
         known = {tuple(pair): at for at, pair in enumerate(self.pairs.tolist())}
         out = np.empty((len(eigenvalues), 2))
@@ -243,11 +243,11 @@ def conditions_of(matrices: ClassMatrices, problems: Problems) -> PairConditions
     crawford, error = np.empty((2, len(problems.items)))
     for row, item in enumerate(problems.items):
         batch = matrices.batch(item[None])
-        above, below = item.tolist()
+        numerator, denominator = item.tolist()
         crawford[row] = crawford_number(batch.numerators[0], _with_shift(batch)).lower
-        upper = _error(batch.numerators[0], matrices.effective_samples(above))
-        lower = _error(batch.denominators[0], matrices.effective_samples(below))
-        error[row] = np.hypot(upper, (1.0 + matrices.ridges[below]) * lower)
+        upper = _error(batch.numerators[0], matrices.effective_samples(numerator))
+        lower = _error(batch.denominators[0], matrices.effective_samples(denominator))
+        error[row] = np.hypot(upper, (1.0 + matrices.ridges[denominator]) * lower)
     return PairConditions(problems.names, crawford, error)
 
 

@@ -176,7 +176,8 @@ class UnsupervisedRayleigh(RayleighTransformer):
         ----------
         X : (n, d) array-like, sparse matrix or RowBlocks
             Finite samples. Blocks are read once.
-        y : ignored
+        y : object, default=None
+            Not used.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the samples; None with blocks, which contain weights.
 
@@ -202,7 +203,8 @@ class UnsupervisedRayleigh(RayleighTransformer):
         ----------
         X : (n, d) array-like or sparse matrix
             Finite samples.
-        y : ignored
+        y : object, default=None
+            Not used.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the samples.
 

@@ -284,7 +284,8 @@ class OrientedPCA(UnsupervisedRayleigh):
         ----------
         X : (n, d) array-like or sparse matrix
             Finite samples.
-        y : ignored
+        y : object, default=None
+            Not used.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the samples.
         noise : (r, d) array-like, sparse matrix or RowBlocks, optional
@@ -313,7 +314,8 @@ class OrientedPCA(UnsupervisedRayleigh):
         ----------
         X : (n, d) array-like or sparse matrix
             Finite samples.
-        y : ignored
+        y : object, default=None
+            Not used.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the samples.
         noise : (r, d) array-like, sparse matrix or RowBlocks, optional

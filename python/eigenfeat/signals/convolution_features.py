@@ -139,7 +139,8 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             where all later values are NaN in all channels; `ReliableClassifier` and
             `MinimumCostClassifier` treat such values as missing. Other NaN is replaced by the
             channel's last known value.
-        y : ignored
+        y : object, default=None
+            Not used.
 
         Returns
         -------

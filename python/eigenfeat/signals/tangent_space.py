@@ -130,7 +130,8 @@ class TangentSpace(EpochTransformer):
         ----------
         X : (n, channels, times) array-like or mne.Epochs
             Finite epochs.
-        y : ignored
+        y : object, default=None
+            Not used.
         sample_weight : (n,) array-like, optional
             Nonnegative weights of the epochs in the mean.
         groups : (n,) array-like, optional
@@ -163,7 +164,8 @@ class TangentSpace(EpochTransformer):
         ----------
         X : (n, channels, times) array-like or mne.Epochs
             As in `fit`.
-        y : ignored
+        y : object, default=None
+            Not used.
             As in `fit`.
         sample_weight : (n,) array-like, optional
             As in `fit`.
