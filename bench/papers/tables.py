@@ -8,9 +8,9 @@ HOW = ("quick", "threads", "seed")  # options of the run in each line of a file
 
 
 def frame_of(lines, *names):
-    """Return a data frame of mappings, with the columns of these names or all, without empty ones.
+    """Return a data frame of mappings, with the columns of these names; without names, all columns.
 
-    Its index is the first column.
+    Empty columns are left out, and the first column is the index.
     """
     import pandas as pd
 

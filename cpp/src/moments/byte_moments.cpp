@@ -11,7 +11,8 @@
 namespace eigenfeat {
 namespace {
 
-constexpr index_t kRowsOfSums = 8192;                // rows whose products are summed in 32 bits
+// Rows whose products are summed in 32 bits: 8,192 * 255^2 < 2^31.
+constexpr index_t kRowsOfSums = 8192;
 constexpr index_t kPanelOfBytes = index_t{1} << 24;  // bytes of a panel
 
 double work_of(MatrixView<const std::uint8_t> rows) {

@@ -3,7 +3,7 @@ A series while it is being decided
 ==================================
 
 A signal arrives sample by sample. After each sample, the classifier estimates the probability that
-the complete series gets the label that it has now. At a probability of 0.95 it decides.
+the complete series gets the current label. At a probability of 0.95 the series is decided.
 """
 
 import numpy as np
@@ -22,10 +22,10 @@ model = ReliableClassifier(
 display = plotting.EarlyDecisionDisplay.from_estimator(model, rows[3])
 
 # %%
-# Each line is a series, sorted by class and by the time of decision. It is grey before the
-# decision, and then has the colour of its early label. A cross marks an early label that is not
-# final: it differs from the label of the complete series. The required reliability is 0.95, so at
-# most about one label in twenty should have a cross.
+# Each line is a series; lines are sorted by class and by the time of decision. A line is grey
+# before the decision, and then has the colour of the early label. A cross marks an early label that
+# is not final, because the complete series has another label. The required reliability is 0.95, so
+# at most about one label in twenty should have a cross.
 
 display = plotting.EarlyTimesDisplay.from_estimator(model, rows, truth)
 

@@ -7,7 +7,8 @@ not a smooth function of the directions. The thesis therefore smooths it, (3.2),
 result from below, (3.7); `gamma` is the weight of all classes, (3.13). The panels show the
 contribution of one sample to each objective, for two equally frequent classes, as a function of the
 sample's likelihoods under the wrong class and under its own class: Figures 3.1 and 3.2 of Parrish's
-thesis. The last picture is its Figure 3.3, which shows how the direction depends on `gamma`.
+thesis. The last picture is Figure 3.3 of the thesis, which shows how the direction depends on
+`gamma`.
 """
 
 # %%
@@ -48,9 +49,9 @@ for ax, (title, values) in zip(axes.flat, panels.items(), strict=True):
 #
 # Section 3.2.1 of the thesis: two classes of thirty samples with means (-0.1, -1) and (0.1, 1) and
 # the variances 0.01 and 1 of both columns. With `gamma` 0 the direction of LDG has the least
-# variance within classes, (1, 0); with `gamma` 1 it is that of the means' difference,
-# (0.0995, 0.995); with 0.5 it is between the two. All samples of a class are neighbours, so that it
-# has one Gaussian.
+# variance within classes, (1, 0); with `gamma` 1 it is the direction of the difference of the
+# means, (0.0995, 0.995); with 0.5 it lies between these directions. All samples of a class are
+# neighbours, so that each class has one Gaussian.
 
 rng = np.random.default_rng(0)
 labels = np.repeat([0, 1], 30)

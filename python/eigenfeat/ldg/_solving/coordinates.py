@@ -23,7 +23,7 @@ from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import check_memory
 from eigenfeat.moments.columns import deviations, in_any_order, signed
 
-_MAX_FULL_ORDER = 200  # below this order, all eigenpairs take less time than the smallest ones
+_MAX_FULL_ORDER = 200  # below this order, all eigenpairs take less time than only the smallest
 _N_MATRICES = 6  # (n, n) arrays in memory while a kernel is decomposed
 _MIN_HEIGHT = 1e-5  # distance of a unit column from the span of others; its square exceeds rounding
 _MAX_ASYMMETRY = 1e-6  # of entries and negative eigenvalues of a kernel, relative to the largest
@@ -95,7 +95,7 @@ class Basis:
 def span_of(rows: Floats) -> tuple[Basis, Floats]:
     """Return an orthonormal basis of the span of centred samples (n, d), and coordinates in it.
 
-    The coordinates (n, r) have equal distances; r is at most n - 1. They are the samples themselves
+    The coordinates (n, r) have equal distances; r is at most n - 1. The coordinates are the samples
     if there are more samples than columns and the columns are linearly independent.
     """
     n, d = rows.shape
