@@ -14,7 +14,7 @@ from bench.papers.tables import frame_of
 from eigenfeat import GEM
 from eigenfeat.plotting import FiltersDisplay
 
-PAIRS = ((3, 2), (8, 5), (3, 5), (8, 0), (4, 9))  # in the order of the paper's rows
+PAIRS = ((3, 2), (8, 5), (3, 5), (8, 0), (4, 9))  # in the order of the rows of the paper's figure
 RIDGE, TOP = 0.5, 5  # gamma, and number of eigenvectors per pair
 
 

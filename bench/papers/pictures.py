@@ -89,7 +89,7 @@ def _accuracy(problems, run, title):
 
 
 def _draw_accuracy(axes, outcomes, numbers):
-    """Draw a curve for each method; one that keeps all columns is a dashed line."""
+    """Draw a curve for each method; a method that keeps all columns has a dashed line."""
     for name, outcome in outcomes.items():
         if name == WHOLE:
             mean = 100 * np.mean([score.accuracy for score in outcome.splits])
@@ -172,7 +172,7 @@ def draw_early(run):
                 yield f"early-{problem.name}-{name}{end}.png", figure
 
 
-# ---- max-margin data shifting: Figures 2 and 3 of its paper --------------------------------------
+# ---- max-margin data shifting: Figures 2 and 3 of Wangni and Chen (2016) -------------------------
 
 
 def draw_points(panels, y):

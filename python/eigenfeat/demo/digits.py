@@ -25,7 +25,7 @@ PENALTIES = [1e-3, 1e-2, 1e-1, 1.0]  # candidates for C of the classifier
 TEST_SHARE = 0.4  # share of the images in a test
 N_DIRECTIONS = 5  # directions of a pair of digits
 N_RANDOM = 450  # random directions, as many as GEM has for 90 pairs; each makes six columns
-FIGURE_PAIRS = ((3, 2), (8, 5), (3, 5), (8, 0), (4, 9))  # pairs of the paper's Figure 1
+FIGURE_PAIRS = ((3, 2), (8, 5), (3, 5), (8, 0), (4, 9))  # pairs of Figure 1 of the GEM paper
 
 
 def load_images() -> tuple[Array, Labels]:
@@ -82,7 +82,7 @@ def _representations(d: int, seed: int) -> dict[str, Any]:
     from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
     directions = np.random.default_rng(seed).standard_normal((d, N_RANDOM))
-    project = FunctionTransformer(np.dot, kw_args={"b": directions})  # of the paper's Table 2
+    project = FunctionTransformer(np.dot, kw_args={"b": directions})  # of Table 2 of the GEM paper
     return {
         "pixels": FunctionTransformer(),
         "random Fourier features": RBFSampler(

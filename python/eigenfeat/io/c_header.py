@@ -225,6 +225,7 @@ def _convolution_header(model: Any, name: str, numbers: _Numbers) -> str:
     summaries = [np.zeros((0, k)), *(stage.coef_[:, width:].T for stage in stages)]
     begin = np.cumsum([len(weights) for weights in summaries[:-1]])
     with_summaries = any(stage.n_times_ is not None for stage in stages)
+    # Samples of the longest window: nine taps, and one more for differences.
     buffer = 8 * int(features.dilations_.max()) + 1 + int(features.orders_.max())
     if with_summaries:
         buffer = length - onset
@@ -276,6 +277,7 @@ def _convolution_header(model: Any, name: str, numbers: _Numbers) -> str:
         "N_SUMMARIES": max(1, len(arrays["SUMMARY_WEIGHTS"])),
         "POLICY_BEGIN": _integers(np.cumsum([0, *(len(r.fitted) for r in regressions)])),
         "N_POINTS": max(1, len(arrays["POLICY_POINTS"])),
+        # A contest has a sum and a count for each of 84 kernels.
         "STATE_BYTES": numbers.itemsize * (channels * (buffer + 1) + k + 168 * contests)
         + 4 * len(features.thresholds_)
         + 8,
