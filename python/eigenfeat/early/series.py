@@ -103,7 +103,7 @@ def training_rows(
     if empty.any():
         i = int(empty.argmax())
         raise ValueError(f"X: expected series with known values, got only NaN in series {i}")
-    warn_swapped((len(series), layout.channels, layout.length), "series")
+    warn_swapped(X, (len(series), layout.channels, layout.length), "series")
     estimator.n_features_in_ = layout.width
     estimator.__dict__.pop("feature_names_in_", None)
     return laid_out, labels, layout

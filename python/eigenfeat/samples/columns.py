@@ -113,11 +113,11 @@ def warn_identifiers(X: Any) -> None:
     """Warn of columns of a table whose whole numbers look like row numbers or identifiers.
 
     The numbers of such a column are distinct. They are sorted or fill a range, or the column is
-    named like identifiers.
+    named like identifiers. Tables with two columns of one name are not searched.
     """
-    names = _names(X)
+    names = column_names(X)
     found = []
-    for name in names if len(names) > 1 else []:
+    for name in names if 1 < len(names) == len({*names}) else []:
         column = _Column(X[name], name)
         if (
             column.type in "iuf"
@@ -128,7 +128,7 @@ def warn_identifiers(X: Any) -> None:
     if found:
         warn_caller(
             "X: columns of whole numbers that look like row numbers or identifiers "
-            f"({', '.join(map(repr, found))}) are used as features; drop them if they mean nothing "
+            f"({show_items(found)}) are used as features; drop them if they mean nothing "
             "in new samples",
             UserWarning,
         )

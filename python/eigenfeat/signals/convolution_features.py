@@ -150,7 +150,7 @@ class ConvolutionFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         with unchanged_on_error(self):
             self._validate_params()
             series, lengths = read_series(X)
-            warn_swapped(series.shape, "series")
+            warn_swapped(X, series.shape, "series")
             rng = random_generator(self.random_state)
             n, self.n_channels_, length = series.shape
             per_kernel = int(self.n_features) // N_KERNELS

@@ -349,7 +349,7 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             data, labels, weight = data[used], labels[used], weight[used]
             sessions = None if sessions is None else sessions[used]
         _, self.n_channels_, self.n_times_ = data.shape
-        warn_swapped(data.shape, "epochs")
+        warn_swapped(X, data.shape, "epochs")
         self.classes_, codes = np.unique(labels, return_inverse=True)
         check_two_labels(self.classes_)
         self._check_counts(codes)

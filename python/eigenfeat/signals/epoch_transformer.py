@@ -51,7 +51,7 @@ class EpochTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """Checked epochs in each band."""
         epochs, sfreq, _ = read_recording(X, n_channels, self.sfreq)
         if n_channels is None:
-            warn_swapped(epochs.shape, "epochs")
+            warn_swapped(X, epochs.shape, "epochs")
         return filter_bank(unit_power(epochs) if self.normalize else epochs, self.bands, sfreq)
 
     def _sessions(self, groups: ArrayLike | None, n: int) -> NDArray[Any] | None:

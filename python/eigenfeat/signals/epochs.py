@@ -82,12 +82,12 @@ def _checked(X: Any, n_channels: int | None) -> NDArray[Any]:
     return array
 
 
-def warn_swapped(shape: tuple[int, ...], what: str) -> None:
+def warn_swapped(X: Any, shape: tuple[int, ...], what: str) -> None:
     """Warn of a `shape` (n, channels, times) of a fit that is probably (n, times, channels).
 
-    Messages call the items `what`.
+    MNE's Epochs `X` have known axes. Messages call the items `what`.
     """
-    if shape[1] >= _SWAPPED * shape[2]:
+    if shape[1] >= _SWAPPED * shape[2] and not mne_epochs(X):
         warn_caller(
             f"X: expected {what} of shape (n, channels, times), got many more channels than times, "
             f"shape {tuple(shape)}; if its last axis is the channels, pass np.swapaxes(X, 1, 2)",

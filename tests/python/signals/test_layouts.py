@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from recordings import Epochs
 from scipy.sparse import csr_array
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import DataConversionWarning
@@ -63,6 +64,14 @@ def test_epochs_of_few_times_and_many_channels_warn_once(model):
         model().fit(epochs, Y)
 
 
+@pytest.mark.parametrize("model", [convolutions, EpochClassifier, SpatialFilters, TangentSpace])
+def test_epochs_of_mne_with_many_channels_do_not_warn(model):
+    data = np.random.default_rng(0).standard_normal((120, 40, 8))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model().fit(Epochs(data, 100.0, map(str, range(40))), Y)
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_lists_of_times_and_channels_are_recognised(series, model):
     lists = [np.stack([row, row], axis=1)[: 30 + i % 10] for i, row in enumerate(series)]
@@ -103,6 +112,12 @@ def test_row_numbers_in_a_table_of_series_warn(series, model):
         warnings.simplefilter("error")
         fitted.predict(table.assign(patient=np.arange(120)))
         model().fit(table, Y)
+
+
+def test_columns_of_a_table_of_series_may_have_equal_names(series):
+    table = pd.DataFrame(series, columns=["x"] * 40)
+    expected = convolutions().fit(series, Y).predict(series)
+    np.testing.assert_array_equal(convolutions().fit(table, Y).predict(table), expected)
 
 
 @pytest.mark.parametrize("model", MODELS)
