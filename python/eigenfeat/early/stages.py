@@ -27,6 +27,7 @@ from eigenfeat.signals.convolutions import (
     fit_prefixes,
     prefix_probabilities,
 )
+from eigenfeat.signals.epochs import axes_checked
 
 _Array = NDArray[np.float64]
 _Times = NDArray[np.int64]
@@ -140,7 +141,9 @@ def fit_stages(
     if onset == series.shape[2]:
         raise ValueError("X: expected series that differ, got equal series")
     series, classes = np.ascontiguousarray(series[:, :, onset:]), np.unique(y)
-    held_out = held_out_stages(candidate, series, y, classes, times_after(onset) - onset, n_folds)
+    times = times_after(onset) - onset
+    with axes_checked():
+        held_out = held_out_stages(candidate, series, y, classes, times, n_folds)
     return Stages(held_out.models, held_out.times + onset, classes, onset, start), held_out
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -25,7 +24,7 @@ from eigenfeat._base.types import Floats, Labels, Seed
 from eigenfeat._base.validation import is_rounding
 from eigenfeat.samples.estimator import BaseEstimator, unchanged_on_error
 from eigenfeat.signals.convolution_features import N_KERNELS, ConvolutionFeatures
-from eigenfeat.signals.epochs import read_labels, warn_swapped
+from eigenfeat.signals.epochs import axes_checked, read_labels, warn_swapped
 from eigenfeat.signals.intervals import interval_summaries
 from eigenfeat.signals.series import read_series, shortened
 
@@ -160,8 +159,7 @@ class ConvolutionClassifier(ClassifierMixin, BaseEstimator):
             labels = read_labels(y, len(series), "series")
             warn_swapped(X, series.shape, "series")
             given, features = shortened(series, lengths), self._new_features()
-            with warnings.catch_warnings():  # `given` is an array, also for MNE's Epochs
-                warnings.filterwarnings("ignore", "X: .* more channels than times", UserWarning)
+            with axes_checked():
                 features.fit(given)
             values = features.transform(given)
             self._fit_ridge(features, values, series, lengths, labels)

@@ -44,6 +44,7 @@ from eigenfeat.signals.epoch_views import (
 )
 from eigenfeat.signals.epochs import (
     MIN_FILTERED,
+    axes_checked,
     constant_channels,
     epoch_blocks,
     filter_bank,
@@ -371,9 +372,9 @@ class EpochClassifier(Verbose, ClassifierMixin, BaseEstimator):
             warn_single_classes(codes, sessions)
             banks = self.alignment_.aligned(banks, sessions)
         targets = WeightedLabels(codes, weight / weight.mean(), len(self.classes_))
-        with warnings.catch_warnings():  # each view of each fold would warn of its own channels
+        with warnings.catch_warnings(), axes_checked():
+            # Each view of each fold would warn of its own channels.
             warnings.filterwarnings("ignore", "X: constant channels", UserWarning)
-            warnings.filterwarnings("ignore", "X: .* more channels than times", UserWarning)
             self._fit_pool(views, banks, targets, sessions)
         self.views_ += [PooledView(name, 0.0, note=why) for name, why in notes.items()]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,6 +95,17 @@ def warn_swapped(X: Any, shape: tuple[int, ...], what: str) -> None:
             f"shape {tuple(shape)}; if its last axis is the channels, pass np.swapaxes(X, 1, 2)",
             UserWarning,
         )
+
+
+@contextmanager
+def axes_checked() -> Iterator[None]:
+    """Leave out warnings of swapped axes in the block, before which `warn_swapped` was called.
+
+    The block may fit to arrays in place of MNE's Epochs, or to short beginnings of series.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X: .* more channels than times", UserWarning)
+        yield
 
 
 def transposed_advice(shapes: Sequence[tuple[int, ...]]) -> str:

@@ -18,7 +18,7 @@ from eigenfeat import (
     TableClassifier,
     TangentSpace,
 )
-from eigenfeat.early import ReliableClassifier
+from eigenfeat.early import MinimumCostClassifier, ReliableClassifier
 from eigenfeat.signals import ConvolutionClassifier
 
 Y = np.tile(["a", "b"], 60)
@@ -70,6 +70,18 @@ def test_epochs_of_mne_with_many_channels_do_not_warn(model):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model().fit(Epochs(data, 100.0, map(str, range(40))), Y)
+
+
+@pytest.mark.parametrize("classifier", [ConvolutionClassifier(), EpochClassifier(views="tangent")])
+def test_short_beginnings_of_series_do_not_warn_of_their_axes(classifier):
+    X = np.random.default_rng(0).standard_normal((120, 8, 30)) + (Y == "a")[:, None, None]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*more channels than times")
+        model = MinimumCostClassifier(classifier, delay_cost=0.1, times=[2]).fit(X, Y)
+    assert model.times_.tolist() == [2, 30]
+    with pytest.warns(UserWarning, match="more channels than times") as caught:
+        model.fit(np.swapaxes(X, 1, 2)[:, :, :7], Y)
+    assert len([one for one in caught if "than times" in str(one.message)]) == 1
 
 
 @pytest.mark.parametrize("model", MODELS)
