@@ -25,9 +25,7 @@ __all__ = ["CHOSEN", "SCREENED", "Trees", "chosen_features", "fit_forest", "grow
 
 _NODES_AT_ONCE = 1 << 18  # samples times trees
 _MIN_THREADED = 50_000  # samples of boosting
-_MIN_THREADED_FOREST = (
-    16_384  # samples times features; threads of smaller trees wait for each other
-)
+_MIN_THREADED_FOREST = 16_384  # samples times features; fewer gain no time by threads
 _ROUNDING = 1e-6  # relative difference of values of a feature that counts as rounding
 _DRAWN_AT_ONCE = 100_000  # samples of all scikit-learn trees that are in memory
 CHOSEN = 16  # number of features that trees read besides the required ones
