@@ -18,8 +18,8 @@ def pytest_collection():
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Neighbouring tests to the same process, which makes what they share once."""
+    """Give neighbouring tests to the same process, so that shared fixtures are made once."""
     from xdist.scheduler import WorkStealingScheduling
 
-    # "load" is what -n means where nothing else is said.
+    # "load" is the default with -n.
     return WorkStealingScheduling(config, log) if config.getvalue("dist") == "load" else None

@@ -457,6 +457,15 @@ def test_a_time_limit_leaves_views_out_by_name(kind):
     assert set(notes) == {"time limit of 1e-09 s"}
 
 
+@pytest.mark.parametrize("model", [TableClassifier, TableRegressor])
+def test_forests_are_equal_for_any_number_of_threads(rng, model):
+    X = rng.standard_normal((2_100, 8))  # smaller forests are grown in one thread
+    y = np.where(X[:, 0] > X[:, 1], 1, 0)
+    one, two = (model("forest", n_threads=n).fit(X[:2_050], y[:2_050]) for n in (1, 2))
+    method = "predict_proba" if model is TableClassifier else "predict"
+    np.testing.assert_array_equal(*(getattr(fitted, method)(X) for fitted in (one, two)))
+
+
 def test_boosting_of_many_samples_is_fitted_once(rng, monkeypatch):
     fit, sizes = HistGradientBoostingClassifier.fit, []
 
