@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from eigenfeat._base.validation import show, show_items
+from eigenfeat._base.validation import show_items
 from eigenfeat.io.onnx_graph import LEARNING, Graph
 from eigenfeat.samples.categories import Categories
 
@@ -35,8 +35,8 @@ def input_rows(graph: Graph, model: Any) -> str:
     if dates:
         raise ValueError(
             "model: expected columns of numbers and categories, got dates in "
-            f"{show_items(dates)}; fit to X.drop(columns={show(dates, 200)}), with eigenfeat "
-            f"fit --drop {','.join(map(str, dates))[:200]}, or put numbers in the columns, such as "
+            f"{show_items(dates)}; fit to X.drop(columns={dates}), with eigenfeat "
+            f"fit --drop {','.join(map(str, dates))}, or put numbers in the columns, such as "
             f"(pandas.to_datetime(X[{dates[0]!r}]) - pandas.Timestamp(0)).dt.days"
         )
     for j in encoder.used:

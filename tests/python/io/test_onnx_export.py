@@ -286,6 +286,17 @@ def test_many_gaps_are_completed(rng):
     assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
+def test_the_code_of_an_error_leaves_out_all_columns_of_dates():
+    frame, y = mixed(200)
+    days = pandas.date_range("2024-01-01", periods=200)[np.arange(200) // 2]
+    dated = frame.assign(**{f"a column with the date of event {i}": days for i in range(12)})
+    with pytest.raises(ValueError, match="got dates in") as caught:
+        to_onnx(ef.TableRegressor("columns").fit(dated, y))
+    left, dropped = re.findall(r"fit to (.*), with .* --drop (.*), or put", str(caught.value))[0]
+    assert list(eval(left, {"X": dated})) == list(frame)
+    assert dropped.split(",") == [name for name in dated if name not in frame]
+
+
 def test_errors_name_the_part_that_cannot_be_exported():
     frame, y = mixed(200)
     days = pandas.date_range("2024-01-01", periods=200)[np.arange(200) // 2]
