@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from eigenfeat._base.subsamples import draw_subsample
 from eigenfeat._base.types import Floats
 from eigenfeat._base.validation import is_rounding
 from eigenfeat.moments.class_moments import ClassMoments
@@ -103,7 +104,7 @@ def fit_ridge(
             remainder = np.maximum(1.0 - leverage, _MIN_REMAINDER)
             yield (residual[rows, None] - fitted) / remainder[:, :, None]
 
-    judged, errors = _drawn(n), np.zeros(len(_PENALTIES))
+    judged, errors = draw_subsample(n, _MAX_JUDGED), np.zeros(len(_PENALTIES))
     for block in _blocks(len(judged)):
         rows = judged[block]
         parts = [share[rows] @ np.square(r).sum(axis=2) for r in left_out(rows, _PENALTIES)]
@@ -159,13 +160,6 @@ def _kept_if_few(
         kept: Floats = features(slice(None))
         return kept.__getitem__
     return features
-
-
-def _drawn(n: int) -> Codes:
-    """Indices of at most 20,000 of n samples, drawn at random."""
-    if n <= _MAX_JUDGED:
-        return np.arange(n)
-    return np.sort(np.random.RandomState(0).permutation(n)[:_MAX_JUDGED])
 
 
 def _blocks(n: int) -> Iterator[slice]:
