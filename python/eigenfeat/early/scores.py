@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from eigenfeat._base.validation import check_rows, check_whole, real_array, show
+from eigenfeat._base.validation import check_rows, check_whole, listed_items, real_array, show
 from eigenfeat.early.decisions import EarlyDecisions
 from eigenfeat.early.reliable import ReliableClassifier
 from eigenfeat.early.series import series_of
@@ -128,7 +128,7 @@ def reliability_curve(
         raise ValueError(f"model: expected a fitted ReliableClassifier, got {show(model)}")
     check_is_fitted(model)
     taus = checked_taus(tau)
-    if series_of(X) is None:
+    if series_of(listed_items(X)) is None:
         check_rows(X)
     complete = np.asarray(model.predict(X))
     traced: Any = model.predict_early(X, float(taus[-1]), trace=True)

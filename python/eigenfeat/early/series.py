@@ -20,18 +20,10 @@ from sklearn.utils.validation import column_or_1d
 
 from eigenfeat._base.labels import fold_indices, plain_labels
 from eigenfeat._base.types import Codes, Labels, RandomState
-from eigenfeat._base.validation import (
-    is_table,
-    listed_items,
-    naming_text,
-    plain_rows,
-    real_array,
-    show,
-)
-from eigenfeat.samples.columns import warn_identifiers
+from eigenfeat._base.validation import is_table, listed_items, plain_rows, real_array, show
 from eigenfeat.samples.estimator import validate_data
 from eigenfeat.signals.epochs import transposed_advice, warn_swapped
-from eigenfeat.signals.series import read_times
+from eigenfeat.signals.series import read_times, reading_table
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -81,12 +73,10 @@ def training_rows(
 ) -> tuple[Series, Labels, Layout]:
     """Rows, labels and layout to fit on; sets `n_features_in_`."""
     X = listed_items(X)
-    if is_table(X):
-        warn_identifiers(X)
     series = series_of(X)
     if series is None:
         options = {**_VALIDATION_OPTIONS, "ensure_min_samples": 2}
-        with naming_text(X, advice=_COLUMNS_ADVICE) if is_table(X) else nullcontext():
+        with reading_table(X, _COLUMNS_ADVICE, in_fit=True) if is_table(X) else nullcontext():
             rows, labels = validate_data(estimator, X, y, **options)
         return _complete(estimator, rows, fit=True), labels, Layout(1, rows.shape[1])
     if y is None:
@@ -223,10 +213,10 @@ def carried(series: _Array) -> _Array:
 def series_of(X: Any, length: int = 0) -> list[_Array] | None:
     """Arrays (channels, times) if X is a list of series or a 3-D array; None for other samples.
 
-    A list of vectors of one length is a matrix of samples, unless its vectors are shorter than
-    `length`.
+    X is a result of `listed_items`. A list of vectors of one length is a matrix of samples, unless
+    its vectors are shorter than `length`.
     """
-    X = _array_of_epochs(listed_items(X))
+    X = _array_of_epochs(X)
     if not _are_series(X, length):
         return None
     series = []

@@ -46,6 +46,7 @@ __all__ = [
     "days_of",
     "has_categories",
     "merge_counts",
+    "refuse_lacking",
     "warn_identifiers",
 ]
 
@@ -57,7 +58,6 @@ _MAX_COUNTED = 1 << 18  # distinct values of a column of categories; text with m
 _NUMBER_SHARE = 0.95  # smallest share of numbers in a column of text that becomes numbers
 _MAX_UNITS = 3  # distinct units in a column of numbers
 _DATE_PARTS = ("day", "month", "weekday", "hour")
-_MAX_LISTED = 5  # columns in a message
 _MIN_UNKNOWN = 5  # fewer unknown values of a column cause no warning
 
 _Array = NDArray[Any]
@@ -107,6 +107,15 @@ def _is_encoded(column: _Column) -> bool:
     if column.kind != "number" or column.type == "m":
         return True
     return column.type == "O" and any(isinstance(v, _DURATIONS) for v in column.distinct[0])
+
+
+def refuse_lacking(expected: Sequence[Any], names: Sequence[Any]) -> None:
+    """Raise ValueError for columns of the fit, `expected`, that are not among `names`."""
+    known = set(names)
+    lacking = [name for name in expected if name not in known]
+    if lacking:
+        missing = show_items(lacking)
+        raise ValueError(f"X: expected the columns of the fit, got none named {missing}")
 
 
 def warn_identifiers(X: Any) -> None:
@@ -289,11 +298,9 @@ class TableColumns:
 
         In the message, `name` is the name of the samples, and `got` describes them.
         """
-        shown = ", ".join(map(repr, self.names_[:_MAX_LISTED]))
-        more = ", ..." if len(self.names_) > _MAX_LISTED else ""
         raise ValueError(
             f"{name}: expected a table with the {counted(len(self.names_), 'column')} of the fit "
-            f"({shown}{more}), some of which are categories, got {got}"
+            f"({show_items(self.names_, 40)}), some of which are categories, got {got}"
         )
 
     @property
@@ -312,11 +319,7 @@ class TableColumns:
         UserWarning
             If none of the values of a column is a category of the fit. The message names it.
         """
-        names = set(_names(X))
-        lacking = [name for name in self.names_ if name not in names]
-        if lacking:
-            missing = show_items(lacking)
-            raise ValueError(f"X: expected the columns of the fit, got none named {missing}")
+        refuse_lacking(self.names_, _names(X))
         used = [self.names_[at] for at in self.used]
         rows = np.arange(start, start + len(X))
         Z = self._encoded([_Column(X[name], name, rows) for name in used])

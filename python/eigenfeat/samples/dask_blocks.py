@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from eigenfeat._base import threads
 from eigenfeat._base.labels import plain_labels
-from eigenfeat._base.validation import show, show_items
+from eigenfeat._base.validation import show
 from eigenfeat.samples.blocks import (
     ArrayBlocks,
     RowBlocks,
@@ -23,6 +23,7 @@ from eigenfeat.samples.blocks import (
     is_collection,
     joined,
 )
+from eigenfeat.samples.columns import refuse_lacking
 from eigenfeat.samples.labelled import Block
 
 if TYPE_CHECKING:
@@ -137,11 +138,7 @@ class DaskBlocks(RowBlocks):
             return self
         if fitted:
             fit_names = [*getattr(estimator, "feature_names_in_", names)]
-            missing = [name for name in fit_names if name not in names]
-            if missing:
-                raise ValueError(
-                    f"X: expected the columns of the fit, got none named {show_items(missing)}"
-                )
+            refuse_lacking(fit_names, names)
             names = fit_names
         elif getattr(estimator, "categorical_features", None) is not None:
             encoder = self._fitted_encoder()

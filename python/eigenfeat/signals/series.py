@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -43,9 +44,8 @@ def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[
         series, lengths = _padded(X)
         given = series.shape
     else:
-        if is_table(X) and n_channels is None:
-            warn_identifiers(X)
-        with naming_text(X, advice=_LEAVE_OUT) if is_table(X) else nullcontext():
+        in_fit = n_channels is None
+        with reading_table(X, _LEAVE_OUT, in_fit=in_fit) if is_table(X) else nullcontext():
             series = real_array(plain_rows(X, missing=True), "X")
         given = series.shape
         if series.ndim == 2:
@@ -66,6 +66,18 @@ def read_series(X: Any, n_channels: int | None = None) -> tuple[Floats, NDArray[
         series, lengths = _completed(series, lengths)
     check_finite(series, "series")
     return series, lengths
+
+
+@contextmanager
+def reading_table(X: Any, advice: str, *, in_fit: bool) -> Iterator[None]:
+    """While the table of series X is read, errors name columns of text and give the advice.
+
+    In a fit, row numbers among the columns lead to a warning.
+    """
+    if in_fit:
+        warn_identifiers(X)
+    with naming_text(X, advice=advice):
+        yield
 
 
 def _completed(series: Floats, lengths: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
