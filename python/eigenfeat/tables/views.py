@@ -241,7 +241,7 @@ class ForestView(TreesView):
 class BoostingView(TreesView):
     """Gradient boosting of small trees.
 
-    Of many samples, it is fitted once, to all samples that are not held out.
+    With many samples, the fit to all samples that are not held out is the final fit.
     """
 
     is_final = False  # whether `cross_fit` made the final fit
