@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import log_softmax, logsumexp, softmax
+from scipy.special import log_softmax, softmax
 
 from eigenfeat._base.types import Codes
 from eigenfeat._base.validation import show
@@ -183,10 +183,12 @@ def _weights(
 
     def terms(w: _Array) -> tuple[float, _Array]:
         z = _combined(w, L)
-        totals = logsumexp(z, axis=1)
-        P = share[:, None] * np.exp(z - totals[:, None])
+        largest = z.max(axis=1)
+        P = np.exp(z - largest[:, None])
+        sums = P.sum(axis=1)
+        P *= (share / sums)[:, None]
         away = w - prior
-        value = share @ totals - w @ aimed + 0.5 * pull * (away @ away)
+        value = share @ (largest + np.log(sums)) - w @ aimed + 0.5 * pull * (away @ away)
         return float(value), np.einsum("vnk,nk->v", L, P) - aimed + pull * away
 
     bounds = [(0.0, None)] * count
