@@ -22,7 +22,7 @@ from eigenfeat.linear.logistic import all_classes
 from eigenfeat.linear.logit_problem import LOG_FLOOR
 from eigenfeat.tables.classification_views import ForestClassifierView, LogitView
 from eigenfeat.tables.classifier import TableClassifier
-from eigenfeat.tables.regression_views import KernelView, LearnedKernelView, RidgeView
+from eigenfeat.tables.regression_views import KernelView, LearnedKernelView, LogView, RidgeView
 from eigenfeat.tables.regressor import TableRegressor
 from eigenfeat.tables.representations import Interactions, Kernel, TableStatistics
 from eigenfeat.tables.trees import Trees
@@ -122,6 +122,11 @@ def regression_pool(graph: Graph, model: TableRegressor, rows: str) -> str:
 def _outputs(table: _Table, name: str, view: Any) -> str:
     """Logits of a view of a classifier, or standardised outputs of a view of a regressor."""
     graph = table.graph
+    if isinstance(view, LogView):
+        scaled = graph.node("Mul", _outputs(table, name, view.view), graph.constant(view.scale))
+        values = graph.node("Exp", graph.node("Add", scaled, graph.constant(view.mean)))
+        scaled = graph.node("Mul", values, graph.constant(view.factor))
+        return graph.node("Add", scaled, graph.constant(view.zero))
     if isinstance(view, (ForestView, BoostingView)):
         sums = _trees(graph, view.trees, getattr(table, view.inputs)(view.levels))
         if isinstance(view, BoostingView):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ from eigenfeat.expansion.features import Layer, as_layer
 from eigenfeat.gem.gem import GEM
 from eigenfeat.linear.ridge import Ridge, fit_ridge, solve_ridge
 from eigenfeat.moments.class_moments import ClassMoments
+from eigenfeat.moments.columns import deviations
 from eigenfeat.samples.targets import supervised_contractions, target_groups
 from eigenfeat.tables.representations import Kernel, Table
 from eigenfeat.tables.views import BoostingView, EstimatorView, Folds, ForestView, Samples, View
@@ -60,6 +62,9 @@ _MAX_TRIED, _MAX_TRIES = 500, 25_000  # columns that one split and all trees try
 _BOOSTED_TREES, _MIN_BOOSTED_TREES = 200, 50
 _MAX_SEARCHED = 100_000  # trees of boosting times columns
 _OF_FEW = {"max_leaf_nodes": 8, "learning_rate": 0.15, "min_samples_leaf": 3, "max_bins": 64}
+# Views of the logarithms of targets, and the least skewness of targets for which they are used.
+_OF_LOGARITHMS = {"splines_log": 0.5, "boosting_log": 2.0}
+_LEAST_TARGET = 1e-9  # relative to the mean; rounding leaves smaller targets few digits
 # Options of boosting, and the largest number of samples that has them.
 _BOOSTING: tuple[tuple[float, dict[str, Any]], ...] = (
     (_MANY_SAMPLES, _OF_FEW | {"max_features": 0.3}),
@@ -316,6 +321,53 @@ class BoostingRegressorView(BoostingView):
         return start, [(output, tree) for output, own in enumerate(steps) for (tree,) in own]
 
 
+class LogView(View):
+    """A view of the logarithms of positive targets.
+
+    Its predictions are the exponentials of those of the inner view, times the factor for which
+    held-out predictions have the mean of the targets (as in the smearing estimate of Duan, JASA 78,
+    1983).
+    """
+
+    def __init__(self, view: View) -> None:
+        super().__init__(view.inputs)
+        self.view = view
+
+    def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
+        logs = _logarithms(samples)
+        self.mean = np.average(logs, axis=0, weights=samples.weight)
+        scale = deviations(logs, samples.weight)
+        self.zero, self.scale = samples.zero, np.where(scale > 0, scale, 1.0)
+        self.factor = np.ones(len(self.mean))
+        values = self._values(self.view.cross_fit(self._of_logarithms(samples), folds))
+        wanted, share = samples.targets[folds.held] - self.zero, samples.share[folds.held]
+        self.factor = (share @ wanted) / (share @ values)
+        outputs: _Array = self.factor * values + self.zero
+        return outputs
+
+    def fit(self, samples: Samples) -> None:
+        self.view.fit(self._of_logarithms(samples))
+        self.penalty, self.n_features = self.view.penalty, self.view.n_features
+
+    def outputs(self, table: Table) -> _Array:
+        return self._values(self.view.outputs(table)) + self.zero
+
+    def _of_logarithms(self, samples: Samples) -> Samples:
+        """The samples with standardised logarithms as targets."""
+        return replace(samples, targets=(_logarithms(samples) - self.mean) / self.scale)
+
+    def _values(self, outputs: _Array) -> _Array:
+        """Predictions (n, q), in standard deviations from a target of 0, of the inner outputs."""
+        values: _Array = self.factor * np.exp(np.minimum(self.mean + self.scale * outputs, 700.0))
+        return values
+
+
+def _logarithms(samples: Samples) -> _Array:
+    """Logarithms of the targets divided by their standard deviations."""
+    logs: _Array = np.log(samples.targets - samples.zero)
+    return logs
+
+
 class RegressorView(EstimatorView):
     """A regressor with scikit-learn's interface, fitted to standardised targets."""
 
@@ -341,6 +393,8 @@ VIEWS: dict[str, Callable[[], View]] = {
     "kernel_learned": partial(LearnedKernelView, "ranks"),
     "forest": partial(ForestRegressorView, "for_trees"),
     "boosting": partial(BoostingRegressorView, "for_trees"),
+    "splines_log": lambda: LogView(RidgeView("splines")),
+    "boosting_log": lambda: LogView(BoostingRegressorView("for_trees")),
 }
 
 
@@ -354,6 +408,9 @@ def reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
         return "the target is constant"
     if not varying:
         return "no column with spread"
+    if name in _OF_LOGARITHMS and (why := _reason_against_logarithms(name, names, samples)):
+        return why
+    name = name.removesuffix("_log")
     if name in ("splines", "gem_ranks") and statistics.why_no_splines:
         return statistics.why_no_splines
     if name == "gem_ranks" and varying > _MAX_GEM_COLUMNS:
@@ -364,4 +421,16 @@ def reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
         return f"fewer than {_MIN_SAMPLES} samples"
     if name == "boosting" and samples.targets.shape[1] > _MAX_BOOSTED_OUTPUTS:
         return f"more than {_MAX_BOOSTED_OUTPUTS} outputs"
+    return ""
+
+
+def _reason_against_logarithms(name: str, names: Sequence[str], samples: Samples) -> str:
+    """Why a view of the logarithms of the targets is not used; empty if it is used."""
+    values, least = samples.targets - samples.zero, _OF_LOGARITHMS[name]
+    if (values.min(axis=0) <= _LEAST_TARGET * values.mean(axis=0)).any():
+        return "the target is not positive"
+    deviation = samples.targets - samples.share @ samples.targets
+    variance, third = (samples.share @ deviation**power for power in (2, 3))
+    if name.removesuffix("_log") in names and (third < least * variance**1.5).any():
+        return f"the skewness of the target is less than {least:g}"
     return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -71,7 +72,8 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         "columns" and "splines" (ridge regressions on the columns and on B-splines of them),
         "gem_ranks" (with GEM features of ranks between bins of the target), "kernel" (a Gaussian
         kernel of the columns), "kernel_learned" (of a learned map of their ranks), "forest" and
-        "boosting" (trees). "auto": all views that suit the columns. Regressors, such as
+        "boosting" (trees), "splines_log" and "boosting_log" (of the logarithms of positive
+        targets). "auto": all views that suit the columns and the target. Regressors, such as
         ``LGBMRegressor()``, are views of their own, fitted to standardised targets.
     categorical_features : "from_dtype" or None, default="from_dtype"
         Columns of text and categories in data frames become one-hot. With None, such columns are
@@ -278,8 +280,13 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         """Outputs (n, q) in the units of the targets, at least 0 if no target was negative."""
         scaled: _Array = self.target_mean_ + self.target_scale_ * outputs
         # Targets of the fit without negative values have a least prediction of at least 0.
-        zero = -self.target_mean_ / self.target_scale_
-        return np.maximum(scaled, np.where(self.target_range_[0] >= zero, 0.0, -np.inf))
+        return np.maximum(scaled, np.where(self.target_range_[0] >= self._zero, 0.0, -np.inf))
+
+    @property
+    def _zero(self) -> _Array:
+        """Standardised values (q,) of outputs of 0."""
+        zero: _Array = -self.target_mean_ / self.target_scale_
+        return zero
 
     def _takes(self, estimator: Any) -> bool:
         return hasattr(estimator, "predict") and not is_classifier(estimator)
@@ -327,7 +334,8 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         rows = MemorySamples.of(X, codes, weight, self.n_threads, encoded_names(self))
         keep_completion(self, rows.completion)
         outputs = np.asarray(y, dtype=np.float64)[kept].reshape(len(kept), -1)
-        return self._samples(rows, self._standardised(outputs, weight)), kept, y.shape
+        samples = self._samples(rows, self._standardised(outputs, weight))
+        return replace(samples, zero=self._zero), kept, y.shape
 
     def _standardised(self, outputs: _Array, weight: _Array) -> _Array:
         """Outputs of mean 0 and variance 1; sets the attributes ``target_*_``."""
@@ -339,8 +347,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         targets = np.where(scale > 0, (outputs - self.target_mean_) / self.target_scale_, 0.0)
         beyond = np.where(scale > 0, self._reach(len(outputs)), 0.0)
         lowest, highest = targets.min(axis=0) - beyond, targets.max(axis=0) + beyond
-        zero = -self.target_mean_ / self.target_scale_
-        lowest = np.where(outputs.min(axis=0) < 0, lowest, np.maximum(lowest, zero))
+        lowest = np.where(outputs.min(axis=0) < 0, lowest, np.maximum(lowest, self._zero))
         self.target_range_ = np.stack([lowest, highest])
         return targets
 

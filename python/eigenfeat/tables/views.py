@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -78,6 +78,8 @@ class Samples:
         Seed of forests, landmarks and subsamples.
     size : int
         Number of samples of the whole fit, which determines options of views.
+    zero : (q,) array
+        Standardised values of outputs of 0; not used for classes.
     """
 
     rows: MemorySamples
@@ -85,6 +87,7 @@ class Samples:
     targets: NDArray[Any]
     seed: int
     size: int
+    zero: _Array = field(default_factory=lambda: np.zeros(1))
 
     def __len__(self) -> int:
         return len(self.targets)

@@ -212,6 +212,8 @@ def test_regressors(view, outputs):
     rows, target = grid(500)
     if outputs > 1:
         target = np.column_stack([target, rows[:, 0] - target])
+    if view in ("splines_log", "boosting_log"):
+        target -= target.min() - 1.0
     y_scale = target.std()
     model = ef.TableRegressor(view).fit(rows[:300], target[:300])
     expected = model.predict(rows)

@@ -39,9 +39,18 @@ def test_boosting_of_many_samples_is_fitted_once_without_the_held_out_samples(mo
     assert_array_equal(model.predict(X[held]), model.out_of_fold_prediction_[held])
 
 
+def skewed(rng, n=600):
+    """Positive targets of lognormal noise, such as prices, whose mean is the returned one."""
+    X = rng.standard_normal((n, 4))
+    logs = 1.2 * X[:, 0] + np.sin(2.0 * X[:, 1])
+    mean = 50.0 * np.exp(logs)
+    return X, mean * np.exp(0.5 * rng.standard_normal(n) - 0.125), mean
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_each_view_predicts_new_samples_as_well_as_left_out_ones(view):
     X, y = make_friedman1(900, noise=1.0, random_state=0)
+    y += 5.0  # positive
     model = TableRegressor(view).fit(X[:400], y[:400])
     assert [(one.name, one.weight, one.note) for one in model.views_] == [(view, 1.0, "")]
     score = model.score(X[400:], y[400:])
@@ -56,11 +65,53 @@ def test_the_pool_is_as_good_as_its_best_view():
     model = TableRegressor().fit(X[:400], y[:400])
     assert [view.name for view in model.views_] == list(VIEWS)
     assert_allclose(sum(view.weight for view in model.views_), 1.0)
-    assert all(
-        view.note == "adds nothing to the others" for view in model.views_ if view.weight == 0
-    )
-    best = max(view.score for view in model.views_)
+    *views, _, _ = model.views_
+    assert all(view.note == "adds nothing to the others" for view in views if view.weight == 0)
+    best = max(view.score for view in views)
     assert model.score(X[400:], y[400:]) > best - 0.02
+
+
+def test_logarithms_are_fitted_like_a_regression_of_logarithms(rng):
+    X, y, _ = skewed(rng)
+    logs = np.log(y)
+    for view in ("splines", "boosting"):
+        model = TableRegressor(f"{view}_log").fit(X, y)
+        plain = TableRegressor(view).fit(X, logs)
+        out_of_fold = np.exp(plain.out_of_fold_prediction_)
+        factor = y.sum() / out_of_fold.sum()
+        expected = np.minimum(factor * out_of_fold, y.max() + y.std())
+        assert_allclose(model.out_of_fold_prediction_, expected, rtol=1e-6)
+        inside = np.abs(X).max(axis=1) < 2.0
+        expected = factor * np.exp(plain.predict(X[inside]))
+        assert_allclose(model.predict(X[inside]), expected, rtol=1e-6)
+
+
+def test_skewed_positive_targets_are_predicted_better_by_their_logarithms(rng):
+    X, y, mean = skewed(rng, 1200)
+    model = TableRegressor().fit(X[:400], y[:400])
+    used = {view.name: view.weight for view in model.views_}
+    assert used["splines_log"] + used["boosting_log"] > 0.3
+    plain = TableRegressor([view for view in VIEWS if not view.endswith("_log")])
+    plain.fit(X[:400], y[:400])
+    ours, theirs = (np.sum((one.predict(X[400:]) - mean[400:]) ** 2) for one in (model, plain))
+    assert ours < 0.7 * theirs
+    low, high = model.predict_interval(X[400:]).T
+    assert 0.85 < np.mean((low <= y[400:]) & (y[400:] <= high)) < 0.95
+
+
+def test_logarithms_need_positive_skewed_targets(rng):
+    X, y, _ = skewed(rng, 200)
+
+    def notes(targets):
+        model = TableRegressor(["splines", "splines_log", "boosting_log"]).fit(X, targets)
+        return [view.note for view in model.views_[1:]]
+
+    assert "the target is not positive" not in notes(y)
+    assert notes(y - y.min()) == ["the target is not positive"] * 2
+    assert notes(np.column_stack([y, -y])) == ["the target is not positive"] * 2
+    assert notes(np.log(y) + 9.0)[0] == "the skewness of the target is less than 0.5"
+    with pytest.raises(ValueError, match="splines_log: the target is not positive"):
+        TableRegressor("splines_log").fit(X, -y)
 
 
 def test_the_pool_fits_a_target_that_linear_regression_cannot_fit(rng):
