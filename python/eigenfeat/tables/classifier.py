@@ -285,8 +285,9 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
         Parameters
         ----------
         X : (n, d) data frame, array-like, sparse matrix or RowBlocks
-            Samples, with missing entries only if the training samples had missing entries. For
-            blocks, an iterator over the results of the blocks is returned.
+            Samples; NaN is a missing entry. If the training samples were complete, the mean of the
+            column takes its place, with a warning. For blocks, an iterator over the results of the
+            blocks is returned.
 
         Returns
         -------
