@@ -56,6 +56,7 @@ _Part = tuple[MemorySamples, MemorySamples]
 
 # bench/tables.py shows the effect of the following numbers.
 MANY_SAMPLES, _MORE_SAMPLES = 5_000, 30_000  # with more samples, some views are smaller
+_MIN_BOOSTED = 1_000  # samples
 _MAX_COLUMNS = 200  # for many samples; "gem" and "forest" take more
 _MAX_RANK_PAIRS = 20  # ordered pairs of classes of many samples, for GEM features of ranks
 # Indicators of pairs of columns, and the largest number of samples that has them.
@@ -69,9 +70,10 @@ _USUAL_PENALTY = 4.0
 _PENALTY_SPREAD = 0.5  # mean absolute deviation of the logarithm of a penalty from its usual one
 _MAX_FORESTED = 50_000  # samples; with more, trees times columns are bounded
 _MAX_TRIES, _MIN_TREES = 450, 15  # trees times columns, and trees
-_MAX_TRIED = 12  # columns that a node tries
+_MAX_TRIED, _MAX_TRIED_OF_FEW = 12, 100  # columns that a node tries
 # Options of trees, and the largest number of samples that has them.
 _FOREST: tuple[tuple[float, dict[str, Any]], ...] = (
+    (_MIN_BOOSTED - 1, {"n_estimators": 100, "max_features": 0.5}),  # there is no boosting
     (MANY_SAMPLES, {"n_estimators": 200}),
     (20_000, {"n_estimators": 100, "max_features": 0.5}),
     (_MAX_FORESTED, {"n_estimators": 50, "max_features": 0.5, "max_samples": 20_000}),
@@ -90,7 +92,7 @@ _TOLERANCE = 1e-3  # of the final logits
 _MAX_TREES = 2_000  # trees of boosting, all classes together, if each class has `_STEP` or more
 _STEP = 25  # multiples of this number of boosting steps are tried
 _MIN_TEMPERED = 60  # held-out samples from which each penalty has a temperature of its own
-_MIN_BOOSTED, _MAX_BOOSTED_CLASSES = 1_000, 5
+_MAX_BOOSTED_CLASSES = 5
 # Largest product of features and classes, with many samples.
 _MAX_BOOSTED = {"boosting": 3_000, "boosting_pairs": 1_000}
 
@@ -349,8 +351,10 @@ class ForestClassifierView(ForestView):
 
     def unfitted(self, samples: Samples) -> Any:
         n, options = len(samples), samples.sized(_FOREST).copy()
+        n_columns = self.n_columns(samples)
+        if samples.size < _MIN_BOOSTED and n_columns > 2 * _MAX_TRIED_OF_FEW:
+            options["max_features"] = _MAX_TRIED_OF_FEW
         if n > _MAX_FORESTED:
-            n_columns = self.n_columns(samples)
             most = max(_MAX_TRIES // n_columns, _MIN_TREES)
             options["n_estimators"] = min(options["n_estimators"], most)
             if options["max_features"] * n_columns > _MAX_TRIED:
