@@ -388,12 +388,12 @@ class RegressorView(EstimatorView):
 VIEWS: dict[str, Callable[[], View]] = {
     "columns": partial(RidgeView, "columns"),
     "splines": partial(RidgeView, "splines"),
+    "splines_log": lambda: LogView(RidgeView("splines")),
     "gem_ranks": partial(GemView, "ranks"),
     "kernel": partial(KernelView, "columns"),
     "kernel_learned": partial(LearnedKernelView, "ranks"),
     "forest": partial(ForestRegressorView, "for_trees"),
     "boosting": partial(BoostingRegressorView, "for_trees"),
-    "splines_log": lambda: LogView(RidgeView("splines")),
     "boosting_log": lambda: LogView(BoostingRegressorView("for_trees")),
 }
 

@@ -65,7 +65,7 @@ def test_the_pool_is_as_good_as_its_best_view():
     model = TableRegressor().fit(X[:400], y[:400])
     assert [view.name for view in model.views_] == list(VIEWS)
     assert_allclose(sum(view.weight for view in model.views_), 1.0)
-    *views, _, _ = model.views_
+    views = [view for view in model.views_ if not view.name.endswith("_log")]
     assert all(view.note == "adds nothing to the others" for view in views if view.weight == 0)
     best = max(view.score for view in views)
     assert model.score(X[400:], y[400:]) > best - 0.02
