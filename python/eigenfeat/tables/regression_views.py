@@ -59,8 +59,10 @@ _MANY_SAMPLES = 20_000  # beyond, trees are fewer and larger
 _MORE_SAMPLES = 50_000  # beyond, boosting is fitted once
 _TREES_OF_MANY, _MAX_GROWN = 30, 40_000  # trees of a forest of many samples, and samples of each
 _MAX_TRIED, _MAX_TRIES = 500, 25_000  # columns that one split and all trees try
-_BOOSTED_TREES, _MIN_BOOSTED_TREES = 200, 50
-_MAX_SEARCHED = 100_000  # trees of boosting times columns
+_FIRST_TREES = 100  # of boosting
+_MAX_TREES = ((_MANY_SAMPLES, 800), (np.inf, 200))  # of boosting, and the largest number of samples
+_LEAST_GAIN = 0.03  # relative decrease of the squared error by as many trees again
+_MAX_SEARCHED = 100_000  # trees of boosting times columns, if there are more than 100 trees
 _OF_FEW = {"max_leaf_nodes": 8, "learning_rate": 0.15, "min_samples_leaf": 3, "max_bins": 64}
 # Views of the logarithms of targets, and the least skewness of targets for which they are used.
 _OF_LOGARITHMS = {"splines_log": 0.5, "boosting_log": 2.0}
@@ -297,17 +299,43 @@ class ForestRegressorView(ForestView):
 
 
 class BoostingRegressorView(BoostingView):
-    """Gradient boosting (Friedman 2001) of small trees, a series of trees for each output."""
+    """Gradient boosting (Friedman 2001) of small trees, a series of trees for each output.
+
+    The number of trees doubles while this lowers the squared error of the first fold by 3%.
+    """
+
+    n_trees = _FIRST_TREES  # for each output
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
-        outputs = self.fold_outputs(self.grow, samples, folds)
+        parts = [self._grow_first(samples, folds)]
+        for train, held in folds.parts[1:]:
+            self.grow(samples.subset(train))
+            parts.append(self.outputs(samples.table.subset(held)))
         self.is_final = samples.size > _MORE_SAMPLES
-        return outputs
+        return np.concatenate(parts)
+
+    def _grow_first(self, samples: Samples, folds: Folds) -> _Array:
+        """Choose the number of trees in the first fold, and return its held-out outputs."""
+        train, held = folds.parts[0]
+        table, targets = samples.table.subset(held), samples.targets[held]
+        share = samples.share[held]
+        while True:
+            self.grow(samples.subset(train))
+            trees, outputs = self.trees, self.outputs(table)
+            self.trees = trees.first(len(trees.roots) // 2)
+            half, error = (
+                float(share @ ((one - targets) ** 2).sum(axis=1))
+                for one in (self.outputs(table), outputs)
+            )
+            self.trees = trees
+            most = min(samples.sized(_MAX_TREES), _MAX_SEARCHED // self.n_columns(samples))
+            if 2 * self.n_trees > most or error > (1.0 - _LEAST_GAIN) * half:
+                return outputs
+            self.n_trees *= 2
 
     def unfitted(self, samples: Samples) -> list[tuple[Any, NDArray[Any]]]:
-        most = max(_MAX_SEARCHED // self.n_columns(samples), _MIN_BOOSTED_TREES)
         boosting = HistGradientBoostingRegressor(
-            max_iter=min(_BOOSTED_TREES, most),
+            max_iter=self.n_trees,
             **samples.sized(_BOOSTING),
             early_stopping=False,
             random_state=samples.seed,
@@ -318,7 +346,9 @@ class BoostingRegressorView(BoostingView):
         self, fitted: list[Any], steps: list[list[Any]]
     ) -> tuple[_Array, list[tuple[int, Any]]]:
         start = np.array([boosting._baseline_prediction[0, 0] for boosting in fitted])
-        return start, [(output, tree) for output, own in enumerate(steps) for (tree,) in own]
+        return start, [
+            (j, tree) for step in zip(*steps, strict=True) for j, (tree,) in enumerate(step)
+        ]
 
 
 class LogView(View):

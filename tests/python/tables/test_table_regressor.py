@@ -196,6 +196,19 @@ def test_trees_are_those_of_scikit_learn(several):
     assert not np.isin(trees.threshold, X).any()
 
 
+def test_boosting_adds_trees_while_they_lower_the_held_out_error(rng):
+    X = rng.uniform(size=(600, 4))
+    smooth = np.sin(9.0 * X[:, 0]) * X[:, 1] + X[:, 2] * X[:, 3]
+
+    def n_trees(y):
+        trees = TableRegressor("boosting").fit(X, y).views_[0].model.trees
+        return len(trees.roots)
+
+    assert n_trees(smooth) == 800
+    assert n_trees(np.column_stack([smooth, smooth + X[:, 0]])) == 1600
+    assert n_trees(rng.standard_normal(600)) == 100
+
+
 def test_boosting_is_that_of_scikit_learn():
     X, y = make_friedman1(200, random_state=0)
     boosting = HistGradientBoostingRegressor(max_iter=10, early_stopping=False).fit(X, y)
