@@ -91,6 +91,8 @@ _MAX_ENTRIES, _MAX_FITTED = 12_000_000, 30_000
 _TOLERANCE = 1e-3  # of the final logits
 _MAX_TREES = 2_000  # trees of boosting, all classes together, if each class has `_STEP` or more
 _STEP = 25  # multiples of this number of boosting steps are tried
+_LEAST_GAIN = 0.03  # relative decrease of the log loss by as many steps again
+_MAX_DOUBLED = 20_000  # samples; with more, the number of steps does not double
 _MIN_TEMPERED = 60  # held-out samples from which each penalty has a temperature of its own
 _MAX_BOOSTED_CLASSES = 5
 # Largest product of features and classes, with many samples.
@@ -372,20 +374,22 @@ class ForestClassifierView(ForestView):
 
 
 class BoostingClassifierView(BoostingView):
-    """Gradient boosting (Friedman 2001) of small trees, a series of trees for each class."""
+    """Gradient boosting (Friedman 2001) of small trees, a series of trees for each class.
+
+    The number of steps doubles while this lowers the log loss of the first fold by 3%.
+    """
 
     steps: int
     n_classes: int
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
         """Like `View.cross_fit`, with the number of steps of the smallest log loss."""
-        most = max(_MAX_TREES // len(samples.rows.classes), _STEP)
-        self.steps = min(samples.sized(_BOOSTING)["max_iter"], most // _STEP * _STEP)
-        parts, staged = folds.parts, []
+        parts = folds.parts
         fits_once = samples.size > _MORE_SAMPLES
         if fits_once:
             parts = [(np.setdiff1d(np.arange(len(samples)), folds.held), folds.held)]
-        for train, held in parts:
+        staged = [self._grow_first(samples, *parts[0])]
+        for train, held in parts[1:]:
             self.grow(samples.subset(train))
             staged.append(self._staged(samples.table.subset(held)))
         stages = np.concatenate(staged, axis=1)
@@ -397,6 +401,26 @@ class BoostingClassifierView(BoostingView):
         self.is_final = fits_once
         chosen: _Array = stages[best]
         return chosen
+
+    def _grow_first(self, samples: Samples, train: Codes, held: Codes) -> _Array:
+        """Choose the number of steps in the first fold; return the logits of `_staged`."""
+        most = max(_MAX_TREES // len(samples.rows.classes), _STEP)
+        self.steps = min(samples.sized(_BOOSTING)["max_iter"], most // _STEP * _STEP)
+        table, codes, weight = (
+            samples.table.subset(held),
+            samples.targets[held],
+            samples.weight_of(held),
+        )
+        while True:
+            self.grow(samples.subset(train))
+            stages = self._staged(table)
+            half, loss = (
+                loss_at_best(stages[i], codes, weight)[0] for i in (len(stages) // 2 - 1, -1)
+            )
+            many = samples.size > _MAX_DOUBLED or 2 * self.steps > most
+            if many or loss > (1.0 - _LEAST_GAIN) * half:
+                return stages
+            self.steps *= 2
 
     def _staged(self, table: Table) -> _Array:
         """Logits (stages, n, k) after each 25 steps."""

@@ -718,3 +718,15 @@ def test_views_that_raise_errors_are_left_out_with_a_warning(rng, kind):
         ),
     ):
         kind([Failing(), Failing()]).fit(X, y)
+
+
+def test_boosting_adds_steps_while_they_lower_the_held_out_loss(rng):
+    X = rng.uniform(size=(1_200, 4))
+    rule = (4.0 * X[:, :2]).astype(int).sum(axis=1) % 2  # a chessboard
+    noise = rng.random(1_200) < 0.5
+
+    def steps(y):
+        return TableClassifier("boosting").fit(X, y).views_[0].model.steps
+
+    assert steps(rule) > 300
+    assert steps(noise) <= 150
