@@ -127,7 +127,9 @@ def _outputs(table: _Table, name: str, view: Any) -> str:
     """Logits of a view of a classifier, or standardised outputs of a view of a regressor."""
     graph = table.graph
     if isinstance(view, LogView):
-        scaled = graph.node("Mul", _outputs(table, name, view.view), graph.constant(view.scale))
+        bounded = graph.node("Max", _outputs(table, name, view.view), graph.constant(view.low))
+        clipped = graph.node("Min", bounded, graph.constant(view.high))
+        scaled = graph.node("Mul", clipped, graph.constant(view.scale))
         values = graph.node("Exp", graph.node("Add", scaled, graph.constant(view.mean)))
         scaled = graph.node("Mul", values, graph.constant(view.factor))
         return graph.node("Add", scaled, graph.constant(view.zero))

@@ -406,19 +406,17 @@ class BoostingClassifierView(BoostingView):
         """Choose the number of steps in the first fold; return the logits of `_staged`."""
         most = max(_MAX_TREES // len(samples.rows.classes), _STEP)
         self.steps = min(samples.sized(_BOOSTING)["max_iter"], most // _STEP * _STEP)
-        table, codes, weight = (
-            samples.table.subset(held),
-            samples.targets[held],
-            samples.weight_of(held),
-        )
+        codes, weight = samples.targets[held], samples.weight_of(held)
+        table = samples.table.subset(held)
         while True:
             self.grow(samples.subset(train))
             stages = self._staged(table)
+            if samples.size > _MAX_DOUBLED or 2 * self.steps > most:
+                return stages
             half, loss = (
                 loss_at_best(stages[i], codes, weight)[0] for i in (len(stages) // 2 - 1, -1)
             )
-            many = samples.size > _MAX_DOUBLED or 2 * self.steps > most
-            if many or loss > (1.0 - _LEAST_GAIN) * half:
+            if loss > (1.0 - _LEAST_GAIN) * half:
                 return stages
             self.steps *= 2
 

@@ -317,19 +317,24 @@ class BoostingRegressorView(BoostingView):
     def _grow_first(self, samples: Samples, folds: Folds) -> _Array:
         """Choose the number of trees in the first fold, and return its held-out outputs."""
         train, held = folds.parts[0]
-        table, targets = samples.table.subset(held), samples.targets[held]
-        share = samples.share[held]
+        table, targets, share = (
+            samples.table.subset(held),
+            samples.targets[held],
+            samples.share[held],
+        )
+
+        def error(outputs: _Array) -> float:
+            return float(share @ ((outputs - targets) ** 2).sum(axis=1))
+
         while True:
             self.grow(samples.subset(train))
             trees, outputs = self.trees, self.outputs(table)
-            self.trees = trees.first(len(trees.roots) // 2)
-            half, error = (
-                float(share @ ((one - targets) ** 2).sum(axis=1))
-                for one in (self.outputs(table), outputs)
-            )
-            self.trees = trees
             most = min(samples.sized(_MAX_TREES), _MAX_SEARCHED // self.n_columns(samples))
-            if 2 * self.n_trees > most or error > (1.0 - _LEAST_GAIN) * half:
+            if 2 * self.n_trees > most:
+                return outputs
+            self.trees = trees.first(len(trees.roots) // 2)
+            half, self.trees = self.outputs(table), trees
+            if error(outputs) > (1.0 - _LEAST_GAIN) * error(half):
                 return outputs
             self.n_trees *= 2
 
@@ -356,7 +361,7 @@ class LogView(View):
 
     Its predictions are the exponentials of those of the inner view, times the factor for which
     held-out predictions have the mean of the targets (as in the smearing estimate of Duan, JASA 78,
-    1983).
+    1983). Logarithms are clipped to a standard deviation beyond their range in the samples.
     """
 
     def __init__(self, view: View) -> None:
@@ -368,8 +373,10 @@ class LogView(View):
         self.mean = np.average(logs, axis=0, weights=samples.weight)
         scale = deviations(logs, samples.weight)
         self.zero, self.scale = samples.zero, np.where(scale > 0, scale, 1.0)
+        scaled = self._of_logarithms(samples)
+        self.low, self.high = scaled.targets.min(axis=0) - 1.0, scaled.targets.max(axis=0) + 1.0
         self.factor = np.ones(len(self.mean))
-        values = self._values(self.view.cross_fit(self._of_logarithms(samples), folds))
+        values = self._values(self.view.cross_fit(scaled, folds))
         wanted, share = samples.targets[folds.held] - self.zero, samples.share[folds.held]
         self.factor = (share @ wanted) / (share @ values)
         outputs: _Array = self.factor * values + self.zero
@@ -388,7 +395,8 @@ class LogView(View):
 
     def _values(self, outputs: _Array) -> _Array:
         """Predictions (n, q), in standard deviations from a target of 0, of the inner outputs."""
-        values: _Array = self.factor * np.exp(np.minimum(self.mean + self.scale * outputs, 700.0))
+        logs = self.mean + self.scale * np.clip(outputs, self.low, self.high)
+        values: _Array = self.factor * np.exp(logs)
         return values
 
 
