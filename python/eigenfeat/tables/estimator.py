@@ -334,13 +334,16 @@ def table_of(model: Any, X: Any) -> Table:
 
 def _completed(model: Any, X: Any) -> Any:
     """Complete samples; if all training samples were complete, by the means of the columns."""
-    if hasattr(model, "completion_") or not has_missing(X):
+    if hasattr(model, "completion_"):
         return complete(model, X)
+    if not has_missing(X):
+        return X
     names = encoded_names(model) or range(X.shape[1])
     found = [name for name, gap in zip(names, np.isnan(X).any(axis=0), strict=True) if gap]
     warn_caller(
-        f"X: expected complete columns, as in fit, got NaN in {show_items(found)}; the mean of the "
-        "column in fit takes the place of NaN",
+        "X: expected complete columns, as in fit, got NaN in "
+        f"column{'s' * (len(found) > 1)} {show_items(found)}; the mean of the column in fit takes "
+        "the place of NaN",
         UserWarning,
     )
     return np.where(np.isnan(X), model.statistics_.mean[: X.shape[1]].astype(X.dtype), X)

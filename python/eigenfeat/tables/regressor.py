@@ -336,7 +336,8 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         keep_completion(self, rows.completion)
         outputs = np.asarray(y, dtype=np.float64)[kept].reshape(len(kept), -1)
         samples = self._samples(rows, self._standardised(outputs, weight))
-        return replace(samples, zero=self._zero), kept, y.shape
+        logarithms = np.log(outputs / self.target_scale_) if outputs.min() > 0 else None
+        return replace(samples, logarithms=logarithms, zero=self._zero), kept, y.shape
 
     def _standardised(self, outputs: _Array, weight: _Array) -> _Array:
         """Outputs of mean 0 and variance 1; sets the attributes ``target_*_``."""

@@ -78,6 +78,9 @@ class Samples:
         Seed of forests, landmarks and subsamples.
     size : int
         Number of samples of the whole fit, which determines options of views.
+    logarithms : (n, q) array or None
+        Logarithms of positive outputs divided by their standard deviations; None if an output is
+        not positive, and for classes.
     zero : (q,) array
         Standardised values of outputs of 0; not used for classes.
     """
@@ -87,6 +90,7 @@ class Samples:
     targets: NDArray[Any]
     seed: int
     size: int
+    logarithms: _Array | None = None
     zero: _Array = field(default_factory=lambda: np.zeros(1))
 
     def __len__(self) -> int:
@@ -128,7 +132,9 @@ class Samples:
             rows = replace(self.rows, block=replace(block, X=X[:, :width]))
         else:
             rows = self.rows.subset(indices)
-        return replace(self, rows=rows, table=table, targets=self.targets[indices])
+        logarithms = None if self.logarithms is None else self.logarithms[indices]
+        targets = self.targets[indices]
+        return replace(self, rows=rows, table=table, targets=targets, logarithms=logarithms)
 
     def without_cache(self) -> Samples:
         """The samples without the representations that their table has computed."""

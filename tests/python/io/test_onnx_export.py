@@ -236,7 +236,7 @@ def test_gaps_in_columns_that_were_complete_in_the_fit():
         ef.TableRegressor(["columns", "forest"]).fit(rows, target),
         ef.TableClassifier(["columns", "forest"]).fit(rows, target > 0.5),
     ):
-        with pytest.warns(UserWarning, match="got NaN in 1; the mean"):
+        with pytest.warns(UserWarning, match="got NaN in column 1; the mean"):
             expected = getattr(model, "predict_proba", model.predict)(gaps)
         found = run(to_onnx(model, dtype="float64"), gaps)
         name = "probabilities" if hasattr(model, "classes_") else "prediction"

@@ -243,7 +243,7 @@ def test_pools_fill_gaps_in_columns_that_were_complete_in_the_fit_by_means(kind,
         mean = np.average(X.iloc[:, 3], weights=weight).astype(dtype)
         getattr(filled, "iloc", filled)[2, 3] = mean
         name = "3" if isinstance(rows, np.ndarray) else r"'petal width \(cm\)'"
-        with pytest.warns(UserWarning, match=f"got NaN in {name}; the mean of the column"):
+        with pytest.warns(UserWarning, match=f"got NaN in column {name}; the mean of the column"):
             found = fitted.predict(gaps)
         np.testing.assert_allclose(found, fitted.predict(filled), rtol=1e-5)
 
