@@ -247,8 +247,8 @@ def predicts(model: Any) -> bool:
 
 def predictions(model: Any, X: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
     """Predicted numbers, or indices of the predicted classes; probabilities, or None."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X (has|does not have valid) feature names")
+    with quietly():
+        warnings.filterwarnings("always", "X: ")  # about the samples
         predicted = np.asarray(model.predict(X))
         if is_regressor(model):
             return predicted.ravel() if predicted.shape[1:] == (1,) else predicted, None
