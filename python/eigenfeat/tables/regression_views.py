@@ -382,27 +382,29 @@ class LogView(View):
         held, share = folds.held, samples.share[folds.held]
         share /= share.sum()
         bound = share @ (self.scale * (scaled.targets[held] - outputs)) ** 2
-        self.factor = np.ones(len(self.mean))
-        ratio = (share @ (samples.targets[held] - self.zero)) / (share @ self._values(outputs))
+        values = self._exponentials(outputs)
+        ratio = (share @ (samples.targets[held] - self.zero)) / (share @ values)
         self.factor = np.exp(np.clip(np.log(ratio), -bound, bound))
-        return self._values(outputs) + self.zero
+        held_out: _Array = self.factor * values + self.zero
+        return held_out
 
     def fit(self, samples: Samples) -> None:
         self.view.fit(self._of_logarithms(samples))
         self.penalty, self.n_features = self.view.penalty, self.view.n_features
 
     def outputs(self, table: Table) -> _Array:
-        return self._values(self.view.outputs(table)) + self.zero
+        outputs: _Array = self.factor * self._exponentials(self.view.outputs(table)) + self.zero
+        return outputs
 
     def _of_logarithms(self, samples: Samples) -> Samples:
         """The samples with standardised logarithms as targets."""
         logs: Any = samples.logarithms
         return replace(samples, targets=(logs - self.mean) / self.scale)
 
-    def _values(self, outputs: _Array) -> _Array:
-        """Predicted targets (n, q), divided by their standard deviations."""
+    def _exponentials(self, outputs: _Array) -> _Array:
+        """Exponentials (n, q) of the logarithms that the inner view predicts."""
         logs = self.mean + self.scale * np.clip(outputs, self.low, self.high)
-        values: _Array = self.factor * np.exp(logs)
+        values: _Array = np.exp(logs)
         return values
 
 
