@@ -39,12 +39,8 @@ class _Table:
 
     def __init__(self, graph: Graph, model: TableClassifier | TableRegressor, rows: str) -> None:
         self.graph, self.statistics = graph, model.statistics_
+        filled = completed(graph, model, rows)
         self._n_filled = len(self.statistics.scale) - len(model.gaps_)
-        if hasattr(model, "completion_"):
-            filled = completed(graph, model, rows)
-        else:  # the training samples were complete
-            mean = graph.constant(self.statistics.mean[: self._n_filled])
-            filled = graph.node("Where", graph.node("IsNaN", rows), mean, rows)
         if len(model.gaps_):
             gaps = graph.numbers(graph.node("IsNaN", graph.columns(rows, model.gaps_)))
             filled = graph.node("Concat", filled, gaps, axis=1)

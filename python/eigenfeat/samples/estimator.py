@@ -160,9 +160,6 @@ def complete(estimator: Any, X: Floats | csr_array) -> Floats | csr_array:
 
 def encoded_names(estimator: Any) -> Sequence[str] | None:
     """Names of an estimator's columns after the encoding of categories; None without names."""
-    if hasattr(estimator, "names_in_messages"):  # a copy by `without_names`
-        known: Sequence[str] | None = estimator.names_in_messages
-        return known
     encoder = getattr(estimator, "columns_", None)
     if encoder is not None:
         return [str(name) for name in encoder.feature_names_]
@@ -195,12 +192,8 @@ def _keep_layout(estimator: Any, blocks: RowBlocks) -> None:
 
 
 def without_names(estimator: Any) -> Any:
-    """Shallow copy without names and encoder: columns of blocks are in order and encoded.
-
-    Messages about the copy name the encoded columns.
-    """
+    """Shallow copy without names and encoder: columns of blocks are in order and encoded."""
     result = copy.copy(estimator)
-    result.names_in_messages = encoded_names(estimator)
     result.__dict__.pop("feature_names_in_", None)
     encoder = result.__dict__.pop("columns_", None)
     if encoder is not None:

@@ -338,14 +338,10 @@ def _check(estimator: Any, block: Block) -> None:
 
 
 def completes(estimator: Any) -> bool:
-    """Whether an estimator, its best estimator or one of its members completes missing entries.
-
-    An estimator does so by a Gaussian of incomplete training samples, a pool of views also by means
-    of complete ones.
-    """
+    """Whether an estimator, its best estimator or one of its members completes missing entries."""
     parts = [estimator, getattr(estimator, "best_estimator_", None)]
     parts += getattr(estimator, "members_", [])
-    return any(hasattr(part, "completion_") or hasattr(part, "gaps_") for part in parts)
+    return any(hasattr(part, "completion_") for part in parts)
 
 
 def _of_block(method: Callable[..., Any], estimator: Any, X: Any) -> Any:

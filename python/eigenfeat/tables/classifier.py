@@ -285,9 +285,8 @@ class TableClassifier(FromLogits, ClassifierMixin, TableEstimator):
         Parameters
         ----------
         X : (n, d) data frame, array-like, sparse matrix or RowBlocks
-            Samples; NaN is a missing entry. If the training samples were complete, the mean of the
-            column takes its place, with a warning; after a fit to sparse samples or blocks, NaN is
-            an error. For blocks, an iterator over the results of the blocks is returned.
+            Samples, with missing entries only if the training samples had missing entries. For
+            blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------

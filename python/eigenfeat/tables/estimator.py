@@ -20,14 +20,13 @@ from eigenfeat._base.core import core
 from eigenfeat._base.labels import fold_indices
 from eigenfeat._base.threads import resolve
 from eigenfeat._base.types import RandomState
-from eigenfeat._base.validation import has_missing, show_items, warn_caller
+from eigenfeat._base.validation import warn_caller
 from eigenfeat.linear.pools import PooledView, asked_views
 from eigenfeat.samples.estimator import (
     BaseEstimator,
     Iterative,
     Verbose,
     complete,
-    encoded_names,
     input_options,
     is_valid,
     validate_columns,
@@ -327,26 +326,9 @@ def table_of(model: Any, X: Any) -> Table:
     if hasattr(X, "toarray"):
         X = X.toarray()
     missing = np.isnan(X) if len(model.gaps_) else None
-    columns = _with_gaps(_completed(model, X), missing, model.gaps_)
+    columns = _with_gaps(complete(model, X), missing, model.gaps_)
     statistics: TableStatistics = model.statistics_
     return statistics.table(np.clip(columns, *statistics.limits), model.n_threads)
-
-
-def _completed(model: Any, X: Any) -> Any:
-    """Complete samples; if all training samples were complete, by the means of the columns."""
-    if hasattr(model, "completion_"):
-        return complete(model, X)
-    if not has_missing(X):
-        return X
-    names = encoded_names(model) or range(X.shape[1])
-    found = [name for name, gap in zip(names, np.isnan(X).any(axis=0), strict=True) if gap]
-    warn_caller(
-        "X: expected complete columns, as in fit, got NaN in "
-        f"column{'s' * (len(found) > 1)} {show_items(found)}; the mean of the column in fit takes "
-        "the place of NaN",
-        UserWarning,
-    )
-    return np.where(np.isnan(X), model.statistics_.mean[: X.shape[1]].astype(X.dtype), X)
 
 
 def prior_weights(names: Collection[str]) -> _Array:

@@ -181,9 +181,8 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, TableEstimator):
         Parameters
         ----------
         X : (n, d) array-like, data frame or RowBlocks
-            Samples; NaN is a missing entry. If the training samples were complete, the mean of the
-            column takes its place, with a warning. For blocks, an iterator over the results of the
-            blocks is returned.
+            Samples, with missing entries only if the training samples had missing entries. For
+            blocks, an iterator over the results of the blocks is returned.
 
         Returns
         -------

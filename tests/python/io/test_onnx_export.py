@@ -228,21 +228,6 @@ def test_regressors(view, outputs):
         assert np.abs(found["prediction"] - expected).mean() < 3e-5 * kernel * y_scale
 
 
-def test_gaps_in_columns_that_were_complete_in_the_fit():
-    rows, target = grid(400)
-    gaps = rows.copy()
-    gaps[::7, 1] = np.nan
-    for model in (
-        ef.TableRegressor(["columns", "forest"]).fit(rows, target),
-        ef.TableClassifier(["columns", "forest"]).fit(rows, target > 0.5),
-    ):
-        with pytest.warns(UserWarning, match="got NaN in column 1; the mean"):
-            expected = getattr(model, "predict_proba", model.predict)(gaps)
-        found = run(to_onnx(model, dtype="float64"), gaps)
-        name = "probabilities" if hasattr(model, "classes_") else "prediction"
-        assert_allclose(found[name], expected, rtol=0, atol=1e-5)
-
-
 def mixed(n):
     """A frame with few categories, many categories and missing values, and a target."""
     rng = np.random.default_rng(1)

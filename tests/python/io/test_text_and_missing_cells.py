@@ -120,7 +120,7 @@ def test_text_in_a_column_of_numbers(tmp_path, credit, model):
 
 def test_missing_numbers_after_a_fit_without_missing_numbers(tmp_path, credit):
     whole = credit[credit["age"].notna()]
-    model = GEMClassifier().fit(open_rows(written(whole, tmp_path / "fit.csv"), "kind"))
+    model = classifier().fit(open_rows(written(whole, tmp_path / "fit.csv"), "kind"))
     ef.save(model, tmp_path / "m.efm")
     why = "a missing value; the fit had no missing values: fit the model to rows with missing val"
     for form in ("csv", "parquet"):
@@ -140,26 +140,6 @@ def test_missing_numbers_after_a_fit_without_missing_numbers(tmp_path, credit):
         assert re.search(line, err)
     with pytest.raises(ValueError, match=r"in row [0-9]+, column 'age'; fit .* SimpleImputer$"):
         model.predict(credit.drop(columns="kind"))
-
-
-@pytest.mark.filterwarnings("always::UserWarning")
-def test_pools_predict_missing_numbers_after_a_fit_without_missing_numbers(tmp_path, credit):
-    whole = credit[credit["age"].notna()]
-    model = classifier().fit(open_rows(written(whole, tmp_path / "fit.csv"), "kind"))
-    ef.save(model, tmp_path / "m.efm")
-    why = "expected complete columns, as in fit, got NaN in column 'age'; the mean"
-    with pytest.warns(UserWarning, match=f"X: {why}"):
-        expected = model.predict_proba(credit.drop(columns="kind"))
-    new = written(credit, tmp_path / "new.csv")
-    with pytest.warns(UserWarning, match=f"X: {why}"):
-        np.testing.assert_array_equal(predicted(model, open_rows(new, "kind")), expected)
-    out = tmp_path / "out.csv"
-    status, _, err = run("predict", tmp_path / "m.efm", new, "-o", out, "--proba")
-    assert (status, err.count(why)) == (0, 1)
-    np.testing.assert_allclose(pd.read_csv(out).iloc[:, -2:], expected, rtol=1e-6)
-    status, _, err = run("evaluate", tmp_path / "m.efm", new)
-    assert (status, err.count(why)) == (0, 1)
-    assert run("report", tmp_path / "m.efm", new, "-o", tmp_path / "page.html")[0] == 0
 
 
 def test_arrays_are_refused_after_a_fit_to_a_table(tmp_path, model):

@@ -216,36 +216,21 @@ def test_errors_name_what_is_wrong(make):
 
 @pytest.mark.parametrize(
     "model",
-    [GEM(), GEMClassifier(), FisherLDA(), QuadraticDiscriminant()],
+    [
+        *(GEM(), GEMClassifier(), FisherLDA(), QuadraticDiscriminant()),
+        *(TableClassifier(views="columns"), TableRegressor(views="columns")),
+    ],
     ids=lambda model: type(model).__name__,
 )
 def test_gaps_in_columns_that_were_complete_in_the_fit_are_named(model):
     X, y = load_iris(return_X_y=True, as_frame=True)
     call = "transform" if hasattr(model, "transform") else "predict"
-    for rows in (X, X.to_numpy()):
+    for rows in [X.assign(kind=["a", "b"] * 75)] if hasattr(model, "views") else [X, X.to_numpy()]:
         fitted, gaps = model.fit(rows, y), rows[:5].copy()
         getattr(gaps, "iloc", gaps)[2, 3] = np.nan
         name = "3" if isinstance(rows, np.ndarray) else r"'petal width \(cm\)'"
         with pytest.raises(ValueError, match=f"in row 2, column {name}; fit to samples with"):
             getattr(fitted, call)(gaps)
-
-
-@pytest.mark.parametrize("kind", [TableClassifier, TableRegressor])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_pools_fill_gaps_in_columns_that_were_complete_in_the_fit_by_means(kind, dtype):
-    X, y = load_iris(return_X_y=True, as_frame=True)
-    X = X.astype(dtype)
-    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
-    for rows in (X.assign(kind=["a", "b"] * 75), X.to_numpy()):
-        fitted = kind(views=["columns", "forest"]).fit(rows, y, weight)
-        gaps, filled = rows[:5].copy(), rows[:5].copy()
-        getattr(gaps, "iloc", gaps)[2, 3] = np.nan
-        mean = np.average(X.iloc[:, 3], weights=weight).astype(dtype)
-        getattr(filled, "iloc", filled)[2, 3] = mean
-        name = "3" if isinstance(rows, np.ndarray) else r"'petal width \(cm\)'"
-        with pytest.warns(UserWarning, match=f"got NaN in column {name}; the mean of the column"):
-            found = fitted.predict(gaps)
-        np.testing.assert_allclose(found, fitted.predict(filled), rtol=1e-5)
 
 
 def test_batches_and_sparse_rows_have_to_be_complete():

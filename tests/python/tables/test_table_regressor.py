@@ -410,6 +410,8 @@ def test_missing_entries_are_completed(rng):
     assert_array_equal(model.gaps_, np.arange(6))
     complete = TableRegressor(FAST).fit(X[:600], y[:600])
     assert not hasattr(complete, "completion_")
+    with pytest.raises(ValueError, match="expected complete"):
+        complete.predict(gaps[600:])
 
 
 def test_outliers_and_units_of_columns(rng):
