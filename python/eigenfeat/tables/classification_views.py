@@ -80,6 +80,10 @@ _FOREST: tuple[tuple[float, dict[str, Any]], ...] = (
     (np.inf, {"n_estimators": 50, "max_features": 0.4, "max_samples": 40_000}),
 )
 _BOOSTING: tuple[tuple[float, dict[str, Any]], ...] = (
+    (
+        MANY_SAMPLES,
+        {"max_iter": 50, "learning_rate": 0.2, "max_leaf_nodes": 8, "min_samples_leaf": 5},
+    ),
     (10_000, {"max_iter": 150, "max_leaf_nodes": 16, "min_samples_leaf": 5}),
     (20_000, {"max_iter": 200, "min_samples_leaf": 10}),
     (np.inf, {"max_iter": 75, "learning_rate": 0.15, "max_leaf_nodes": 63, "min_samples_leaf": 10}),

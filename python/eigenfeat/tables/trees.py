@@ -80,6 +80,7 @@ def grow(
     """
     from threadpoolctl import threadpool_limits
 
+    boosting.set_params(max_bins=_most_values(X, boosting.max_bins))
     # Threads save little time with few samples, and wait for each other on busy machines.
     threads = 1 if len(X) < _MIN_THREADED else resolve(n_threads) or None
     with threadpool_limits(threads, user_api="openmp"):
@@ -88,6 +89,19 @@ def grow(
         tree.nodes["feature_idx"] = read[tree.nodes["feature_idx"]]
     steps: list[Any] = boosting._predictors
     return steps
+
+
+def _most_values(X: NDArray[Any], limit: int) -> int:
+    """Largest number of distinct values of a feature, at least 2 and at most `limit`.
+
+    More bins do not change the trees, and scikit-learn takes time for the empty bins, too.
+    """
+    most = 2
+    for feature in X.T:
+        most = max(most, min(len(np.unique(feature)), limit))
+        if most == limit:
+            break
+    return most
 
 
 def fit_forest(

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import log_softmax, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -22,6 +22,7 @@ from eigenfeat.linear.pools import pool_weights
 from eigenfeat.tables.classification_views import VIEWS
 from eigenfeat.tables.estimator import table_of
 from eigenfeat.tables.representations import Kernel, TableStatistics, bin_tables, ranked_pairs
+from eigenfeat.tables.trees import grow
 from eigenfeat.tables.views import Samples
 
 EPS = np.finfo(np.float64).eps
@@ -259,7 +260,8 @@ def test_trees_are_those_of_scikit_learn(classes):
     assert np.isclose(found, share, atol=1e-12).mean() > 0.98
     boosting = HistGradientBoostingClassifier(
         max_iter=len(parts["boosting"].trees.roots) // {2: 1, 3: 3}[classes],
-        max_leaf_nodes=16,
+        max_leaf_nodes=8,
+        learning_rate=0.2,
         min_samples_leaf=5,
         l2_regularization=1.0,
         max_features=0.5,
@@ -344,6 +346,18 @@ def test_forests_of_many_samples_try_at_most_twelve_columns(n_columns, tried):
     forest = view.unfitted(Samples(None, table, np.zeros(60_000), 0, 60_000))
     share = forest.max_features
     assert (share if isinstance(share, int) else int(share * n_columns)) == tried
+
+
+def test_trees_of_columns_with_few_values_need_few_bins(rng):
+    X = rng.integers(0, [3, 7, 12], (500, 3)).astype(np.float64)
+    y = (X[:, 0] + rng.standard_normal(500) > X[:, 1] % 2).astype(int)
+    boosting = HistGradientBoostingClassifier(max_iter=10, early_stopping=False)
+    expected = boosting.fit(X, y)._predictors
+    few = clone(boosting)
+    for (found,), (tree,) in zip(grow(few, X, y, None, np.arange(3), 1), expected, strict=True):
+        np.testing.assert_array_equal(found.nodes["num_threshold"], tree.nodes["num_threshold"])
+        np.testing.assert_array_equal(found.nodes["value"], tree.nodes["value"])
+    assert few.max_bins == 12
 
 
 def test_boosting_reads_at_most_sixteen_indicators_of_gaps(rng):
