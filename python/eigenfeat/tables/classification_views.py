@@ -56,7 +56,8 @@ _Part = tuple[MemorySamples, MemorySamples]
 
 # bench/tables.py shows the effect of the following numbers.
 MANY_SAMPLES, _MORE_SAMPLES = 5_000, 30_000  # with more samples, some views are smaller
-_MIN_BOOSTED = 1_000  # samples
+_FEW_SAMPLES = 1_000  # with fewer samples, some views are smaller, too
+_MIN_BOOSTED = {"boosting": 300, "boosting_pairs": _FEW_SAMPLES}  # samples
 _MAX_COLUMNS = 200  # for many samples; "gem" and "forest" take more
 _MAX_RANK_PAIRS = 20  # ordered pairs of classes of many samples, for GEM features of ranks
 # Indicators of pairs of columns, and the largest number of samples that has them.
@@ -73,7 +74,7 @@ _MAX_TRIES, _MIN_TREES = 450, 15  # trees times columns, and trees
 _MAX_TRIED, _MAX_TRIED_OF_FEW = 12, 100  # columns that a node tries
 # Options of trees, and the largest number of samples that has them.
 _FOREST: tuple[tuple[float, dict[str, Any]], ...] = (
-    (_MIN_BOOSTED - 1, {"n_estimators": 100, "max_features": 0.5}),  # there is no boosting
+    (_FEW_SAMPLES - 1, {"n_estimators": 100, "max_features": 0.5}),
     (MANY_SAMPLES, {"n_estimators": 200}),
     (20_000, {"n_estimators": 100, "max_features": 0.5}),
     (_MAX_FORESTED, {"n_estimators": 50, "max_features": 0.5, "max_samples": 20_000}),
@@ -93,14 +94,20 @@ _BOOSTED = {"max_features": 0.5, "l2_regularization": 1.0}
 # Largest product of samples and features of a logit, and samples that it takes with any features.
 _MAX_ENTRIES, _MAX_FITTED = 12_000_000, 30_000
 _TOLERANCE = 1e-3  # of the final logits
-_MAX_TREES = 2_000  # trees of boosting, all classes together, if each class has `_STEP` or more
+# Trees of boosting, all classes together, if each class has `_STEP` or more, and the largest number
+# of samples that has them.
+_MAX_TREES = ((_FEW_SAMPLES - 1, 200), (np.inf, 2_000))
 _STEP = 25  # multiples of this number of boosting steps are tried
 _LEAST_GAIN = 0.03  # relative decrease of the log loss by as many steps again
 _MAX_DOUBLED = 20_000  # samples; with more, the number of steps does not double
 _MIN_TEMPERED = 60  # held-out samples from which each penalty has a temperature of its own
 _MAX_BOOSTED_CLASSES = 5
-# Largest product of features and classes, with many samples.
-_MAX_BOOSTED = {"boosting": 3_000, "boosting_pairs": 1_000}
+# Largest product of columns (and sums and differences of their pairs) and classes, and the largest
+# number of samples that has it.
+_MAX_BOOSTED = {
+    "boosting": ((_FEW_SAMPLES - 1, 300), (np.inf, 3_000)),
+    "boosting_pairs": ((np.inf, 1_000),),
+}
 
 
 class LogitView(View):
@@ -358,7 +365,7 @@ class ForestClassifierView(ForestView):
     def unfitted(self, samples: Samples) -> Any:
         n, options = len(samples), samples.sized(_FOREST).copy()
         n_columns = self.n_columns(samples)
-        if samples.size < _MIN_BOOSTED and n_columns > 2 * _MAX_TRIED_OF_FEW:
+        if samples.size < _FEW_SAMPLES and n_columns > 2 * _MAX_TRIED_OF_FEW:
             options["max_features"] = _MAX_TRIED_OF_FEW
         if n > _MAX_FORESTED:
             most = max(_MAX_TRIES // n_columns, _MIN_TREES)
@@ -408,7 +415,7 @@ class BoostingClassifierView(BoostingView):
 
     def _grow_first(self, samples: Samples, train: Codes, held: Codes) -> _Array:
         """Choose the number of steps in the first fold; return the logits of `_staged`."""
-        most = max(_MAX_TREES // len(samples.rows.classes), _STEP)
+        most = max(samples.sized(_MAX_TREES) // len(samples.rows.classes), _STEP)
         self.steps = min(samples.sized(_BOOSTING)["max_iter"], most // _STEP * _STEP)
         codes, weight = samples.targets[held], samples.weight_of(held)
         table = samples.table.subset(held)
@@ -493,21 +500,9 @@ def reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
         return "no column with spread"
     if name == "gem":
         return ""
-    boosts = name.startswith("boosting")
-    if boosts and len(samples) < _MIN_BOOSTED:
-        return f"fewer than {_MIN_BOOSTED:,} samples"
-    if boosts and samples.size <= MANY_SAMPLES and k > _MAX_BOOSTED_CLASSES:
-        return f"more than {_MAX_BOOSTED_CLASSES} classes, which need {MANY_SAMPLES:,} samples"
-    numeric = len(statistics.numeric)
-    if name == "boosting_pairs" and statistics.why_no_pairs:
-        return statistics.why_no_pairs
-    n_features = varying + numeric * (numeric - 1) * (name == "boosting_pairs")
-    if boosts and samples.size > MANY_SAMPLES and k * n_features > _MAX_BOOSTED[name]:
-        return f"features times classes are more than {_MAX_BOOSTED[name]:,}"
-    if name == "boosting" and samples.size > MANY_SAMPLES and "boosting_pairs" in names:
-        has_pairs = not reason_against("boosting_pairs", names, samples)
-        return "boosting_pairs reads the same columns" if has_pairs else ""
-    if boosts or name == "forest":
+    if name.startswith("boosting"):
+        return _reason_against_boosting(name, names, samples)
+    if name == "forest":
         return ""
     if samples.size > MANY_SAMPLES and varying > _MAX_COLUMNS:
         return f"more than {_MAX_COLUMNS} columns and {MANY_SAMPLES:,} samples"
@@ -522,6 +517,26 @@ def reason_against(name: str, names: Sequence[str], samples: Samples) -> str:
         return ""
     fits = varying <= MOST_BINS and interactions_fit_in(statistics.bin_counts, k)
     return "" if fits else "too many columns, or only one"
+
+
+def _reason_against_boosting(name: str, names: Sequence[str], samples: Samples) -> str:
+    """Why a view of boosting is not used for these samples; empty if it is used."""
+    statistics, k = samples.table.statistics, len(samples.rows.classes)
+    if len(samples) < _MIN_BOOSTED[name]:
+        return f"fewer than {_MIN_BOOSTED[name]:,} samples"
+    if samples.size <= MANY_SAMPLES and k > _MAX_BOOSTED_CLASSES:
+        return f"more than {_MAX_BOOSTED_CLASSES} classes, which need {MANY_SAMPLES:,} samples"
+    n_columns = len(np.unique(statistics.groups[statistics.scale > 0]))
+    if name == "boosting_pairs":
+        if statistics.why_no_pairs:
+            return statistics.why_no_pairs
+        n_columns += 2 * statistics.numeric_pairs.shape[1]
+    if k * n_columns > (most := samples.sized(_MAX_BOOSTED[name])):
+        return f"columns times classes are more than {most:,}"
+    if name == "boosting" and samples.size > MANY_SAMPLES and "boosting_pairs" in names:
+        has_pairs = not reason_against("boosting_pairs", names, samples)
+        return "boosting_pairs reads the same columns" if has_pairs else ""
+    return ""
 
 
 def _log_prior(penalties: Sequence[float], usual: float) -> list[float]:

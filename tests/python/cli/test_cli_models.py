@@ -236,10 +236,10 @@ def test_errors_about_rows_are_not_those_of_a_model(files, monkeypatch):
 
 
 def test_a_pool_is_described_with_its_views_and_importances(files):
-    fitted(files, "--set", "views=columns,boosting")
+    fitted(files, "--set", "views=columns,boosting_pairs")
     found = json.loads(run("inspect", files / "model.efm", "--json")[1])
     assert list(found["views"]) == ["columns"]
-    assert found["unused_views"] == {"boosting": "fewer than 1,000 samples"}
+    assert found["unused_views"] == {"boosting_pairs": "fewer than 1,000 samples"}
     assert found["rows_of_fit"] == 400
     command = ["inspect", files / "model.efm", files / "new.parquet", "--target", "kind"]
     found = json.loads(run(*command, "--json")[1])

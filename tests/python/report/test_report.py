@@ -479,12 +479,12 @@ def test_a_class_with_fewer_samples_than_folds(rng):
 def test_views_are_explained_and_defaults_not_marked(tmp_path, digits):
     train, y, test, truth = digits
     few = slice(26, 30)
-    model = ef.TableClassifier(views=["columns", "gem", "boosting"]).fit(train[:, few], y)
+    model = ef.TableClassifier(views=["columns", "gem", "boosting_pairs"]).fit(train[:, few], y)
     ef.save(model, tmp_path / "model.efm")
     words = Page(report.write_report(ef.load(tmp_path / "model.efm"), test[:, few], truth)).words
-    assert "boosting 0.00 \u2013 fewer than 1,000 samples" in words
+    assert "boosting_pairs 0.00 \u2013 fewer than 1,000 samples" in words
     about = words.rpartition("Parameters and versions")[2]
-    assert "views ['columns', 'gem', 'boosting'] changed" in about
+    assert "views ['columns', 'gem', 'boosting_pairs'] changed" in about
     assert about.count("changed") == 1
 
 

@@ -360,6 +360,16 @@ def test_trees_of_columns_with_few_values_need_few_bins(rng):
     assert few.max_bins == 12
 
 
+def test_boosting_of_few_samples_takes_few_columns_and_no_pairs(rng):
+    X = rng.standard_normal((300, 151))
+    y = X[:, 0] > 0
+    for width, n, note in ((150, 300, ""), (151, 300, "columns times classes"), (9, 299, "fewer")):
+        views = ["columns", "boosting", "boosting_pairs"]
+        _, plain, paired = TableClassifier(views).fit(X[:n, :width], y[:n]).views_
+        assert plain.note.startswith(note) if note else np.isfinite(plain.score)
+        assert paired.note == "fewer than 1,000 samples"
+
+
 def test_boosting_reads_at_most_sixteen_indicators_of_gaps(rng):
     X, y = rng.standard_normal((1_200, 20)), rng.integers(0, 2, 1_200)
     X[rng.random(X.shape) < 0.2] = np.nan
