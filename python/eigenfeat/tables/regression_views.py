@@ -59,19 +59,30 @@ _MANY_SAMPLES = 20_000  # beyond, trees are fewer and larger
 _MORE_SAMPLES = 50_000  # beyond, boosting is fitted once
 _TREES_OF_MANY, _MAX_GROWN = 30, 40_000  # trees of a forest of many samples, and samples of each
 _MAX_TRIED, _MAX_TRIES = 500, 25_000  # columns that one split and all trees try
-_FIRST_TREES = 100  # of boosting
 _MAX_TREES = ((_MANY_SAMPLES, 800), (np.inf, 200))  # of boosting, and the largest number of samples
 _LEAST_GAIN = 0.03  # relative decrease of the squared error by as many trees again
-_MAX_SEARCHED = 100_000  # trees of boosting times columns; 100 trees are allowed for any columns
-_OF_FEW = {"max_leaf_nodes": 8, "learning_rate": 0.15, "min_samples_leaf": 3, "max_bins": 64}
+_MAX_SEARCHED = 100_000  # trees of boosting times columns; the first trees may be more
 # Views of the logarithms of targets, and the least skewness of targets if the view of the targets
 # themselves is tried.
 _OF_LOGARITHMS = {"splines_log": 0.5, "boosting_log": 2.0}
 _LEAST_VARIATION = 0.1  # standard deviation over mean; logarithms of others are nearly linear
 # Options of boosting, and the largest number of samples that has them.
 _BOOSTING: tuple[tuple[float, dict[str, Any]], ...] = (
-    (_MANY_SAMPLES, _OF_FEW | {"max_features": 0.3}),
-    (np.inf, {"max_leaf_nodes": 31, "min_samples_leaf": 10, "max_features": 0.5}),
+    (
+        _MANY_SAMPLES,
+        {
+            "max_iter": 50,
+            "learning_rate": 0.2,
+            "max_leaf_nodes": 6,
+            "min_samples_leaf": 3,
+            "max_bins": 64,
+            "max_features": 0.3,
+        },
+    ),
+    (
+        np.inf,
+        {"max_iter": 100, "max_leaf_nodes": 31, "min_samples_leaf": 10, "max_features": 0.5},
+    ),
 )
 
 
@@ -306,7 +317,7 @@ class BoostingRegressorView(BoostingView):
     first fold by 3%. Of the last trees, the second half is left out if the error is larger with it.
     """
 
-    n_trees = _FIRST_TREES  # for each output
+    n_trees: int  # for each output
 
     def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
         parts = [self._grow_first(samples, folds)]
@@ -319,6 +330,7 @@ class BoostingRegressorView(BoostingView):
     def _grow_first(self, samples: Samples, folds: Folds) -> _Array:
         """Choose the number of trees in the first fold, and return its held-out outputs."""
         train, held = folds.parts[0]
+        self.n_trees = samples.sized(_BOOSTING)["max_iter"]
         targets, share = samples.targets[held], samples.share[held]
         table = samples.table.subset(held)
 
@@ -341,10 +353,9 @@ class BoostingRegressorView(BoostingView):
 
     def unfitted(self, samples: Samples) -> list[tuple[Any, NDArray[Any]]]:
         boosting = HistGradientBoostingRegressor(
-            max_iter=self.n_trees,
-            **samples.sized(_BOOSTING),
             early_stopping=False,
             random_state=samples.seed,
+            **samples.sized(_BOOSTING) | {"max_iter": self.n_trees},
         )
         return [(clone(boosting), target) for target in samples.targets.T]
 
