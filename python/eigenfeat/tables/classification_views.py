@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +43,15 @@ from eigenfeat.tables.representations import (
     bin_tables,
     interactions_fit_in,
 )
-from eigenfeat.tables.views import BoostingView, EstimatorView, Folds, ForestView, Samples, View
+from eigenfeat.tables.views import (
+    STEP,
+    BoostingView,
+    EstimatorView,
+    Folds,
+    ForestView,
+    Samples,
+    View,
+)
 
 if TYPE_CHECKING:
     from eigenfeat._base.types import Codes
@@ -94,11 +101,9 @@ _BOOSTED = {"max_features": 0.5, "l2_regularization": 1.0}
 # Largest product of samples and features of a logit, and samples that it takes with any features.
 _MAX_ENTRIES, _MAX_FITTED = 12_000_000, 30_000
 _TOLERANCE = 1e-3  # of the final logits
-# Trees of boosting, all classes together, if each class has `_STEP` or more, and the largest number
+# Trees of boosting, all classes together, if each class has `STEP` or more, and the largest number
 # of samples that has them.
 _MAX_TREES = ((_FEW_SAMPLES - 1, 200), (np.inf, 2_000))
-_STEP = 25  # multiples of this number of boosting steps are tried
-_LEAST_GAIN = 0.03  # relative decrease of the log loss by as many steps again
 _MAX_DOUBLED = 20_000  # samples; with more, the number of steps does not double
 _MIN_TEMPERED = 60  # held-out samples from which each penalty has a temperature of its own
 _MAX_BOOSTED_CLASSES = 5
@@ -385,58 +390,18 @@ class ForestClassifierView(ForestView):
 
 
 class BoostingClassifierView(BoostingView):
-    """Gradient boosting (Friedman 2001) of small trees, a series of trees for each class.
+    """Boosting with a series of trees for each class."""
 
-    The number of steps doubles while this lowers the log loss of the first fold by 3%.
-    """
-
-    steps: int
+    max_refitted = _MORE_SAMPLES
     n_classes: int
 
-    def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
-        """Like `View.cross_fit`, with the number of steps of the smallest log loss."""
-        parts = folds.parts
-        fits_once = samples.size > _MORE_SAMPLES
-        if fits_once:
-            parts = [(np.setdiff1d(np.arange(len(samples)), folds.held), folds.held)]
-        staged = [self._grow_first(samples, *parts[0])]
-        for train, held in parts[1:]:
-            self.grow(samples.subset(train))
-            staged.append(self._staged(samples.table.subset(held)))
-        stages = np.concatenate(staged, axis=1)
-        codes, weight = samples.targets[folds.held], samples.weight_of(folds.held)
-        best = int(np.argmin([loss_at_best(logits, codes, weight)[0] for logits in stages]))
-        self.steps = (best + 1) * _STEP
-        if fits_once:
-            self.trees = self.trees.first(len(self.trees.roots) * (best + 1) // len(stages))
-        self.is_final = fits_once
-        chosen: _Array = stages[best]
-        return chosen
+    def step_limits(self, samples: Samples) -> tuple[int, int]:
+        most = max(samples.sized(_MAX_TREES) // len(samples.rows.classes), STEP)
+        first = min(samples.sized(_BOOSTING)["max_iter"], most // STEP * STEP)
+        return first, most if samples.size <= _MAX_DOUBLED else first
 
-    def _grow_first(self, samples: Samples, train: Codes, held: Codes) -> _Array:
-        """Choose the number of steps in the first fold; return the logits of `_staged`."""
-        most = max(samples.sized(_MAX_TREES) // len(samples.rows.classes), _STEP)
-        self.steps = min(samples.sized(_BOOSTING)["max_iter"], most // _STEP * _STEP)
-        codes, weight = samples.targets[held], samples.weight_of(held)
-        table = samples.table.subset(held)
-        while True:
-            self.grow(samples.subset(train))
-            stages = self._staged(table)
-            if samples.size > _MAX_DOUBLED or 2 * self.steps > most:
-                return stages
-            half, loss = (
-                loss_at_best(stages[i], codes, weight)[0] for i in (len(stages) // 2 - 1, -1)
-            )
-            if loss > (1.0 - _LEAST_GAIN) * half:
-                return stages
-            self.steps *= 2
-
-    def _staged(self, table: Table) -> _Array:
-        """Logits (stages, n, k) after each 25 steps."""
-        X = self.features(table)
-        roots = np.split(self.trees.roots, self.steps // _STEP)
-        parts = [replace(self.trees, roots=some).predict(X) for some in roots]
-        return self.start + np.cumsum(parts, axis=0)
+    def loss(self, outputs: _Array, samples: Samples, held: Codes) -> float:
+        return loss_at_best(outputs, samples.targets[held], samples.weight_of(held))[0]
 
     def unfitted(self, samples: Samples) -> list[tuple[Any, NDArray[Any]]]:
         self.n_classes = len(samples.rows.classes)

@@ -60,8 +60,7 @@ _MORE_SAMPLES = 50_000  # beyond, boosting is fitted once
 _TREES_OF_MANY, _MAX_GROWN = 30, 40_000  # trees of a forest of many samples, and samples of each
 _MAX_TRIED, _MAX_TRIES = 500, 25_000  # columns that one split and all trees try
 _MAX_TREES = ((_MANY_SAMPLES, 800), (np.inf, 200))  # of boosting, and the largest number of samples
-_LEAST_GAIN = 0.03  # relative decrease of the squared error by as many trees again
-_MAX_SEARCHED = 100_000  # trees of boosting times columns; the first trees may be more
+_MAX_SEARCHED = 100_000  # trees of boosting times columns, but for the first trees
 # Views of the logarithms of targets, and the least skewness of targets if the view of the targets
 # themselves is tried.
 _OF_LOGARITHMS = {"splines_log": 0.5, "boosting_log": 2.0}
@@ -311,51 +310,25 @@ class ForestRegressorView(ForestView):
 
 
 class BoostingRegressorView(BoostingView):
-    """Gradient boosting (Friedman 2001) of small trees, a series of trees for each output.
+    """Boosting with a series of trees for each output."""
 
-    The number of trees doubles while the second half of the trees lowers the squared error of the
-    first fold by 3%. Of the last trees, the second half is left out if the error is larger with it.
-    """
+    max_refitted = _MORE_SAMPLES
 
-    n_trees: int  # for each output
+    def step_limits(self, samples: Samples) -> tuple[int, int]:
+        statistics = samples.table.statistics
+        n_columns = len(statistics.without_levels) + 2 * len(statistics.categories)
+        most = min(samples.sized(_MAX_TREES), _MAX_SEARCHED // n_columns)
+        return samples.sized(_BOOSTING)["max_iter"], most
 
-    def cross_fit(self, samples: Samples, folds: Folds) -> _Array:
-        parts = [self._grow_first(samples, folds)]
-        for train, held in folds.parts[1:]:
-            self.grow(samples.subset(train))
-            parts.append(self.outputs(samples.table.subset(held)))
-        self.is_final = samples.size > _MORE_SAMPLES
-        return np.concatenate(parts)
-
-    def _grow_first(self, samples: Samples, folds: Folds) -> _Array:
-        """Choose the number of trees in the first fold, and return its held-out outputs."""
-        train, held = folds.parts[0]
-        self.n_trees = samples.sized(_BOOSTING)["max_iter"]
-        targets, share = samples.targets[held], samples.share[held]
-        table = samples.table.subset(held)
-
-        def error(outputs: _Array) -> float:
-            return float(share @ ((outputs - targets) ** 2).sum(axis=1))
-
-        while True:
-            self.grow(samples.subset(train))
-            trees, outputs = self.trees, self.outputs(table)
-            most = min(samples.sized(_MAX_TREES), _MAX_SEARCHED // self.n_columns(samples))
-            self.trees = trees.first(len(trees.roots) // 2)
-            half = self.outputs(table)
-            if error(outputs) > error(half):
-                self.n_trees //= 2
-                return half
-            self.trees = trees
-            if 2 * self.n_trees > most or error(outputs) >= (1.0 - _LEAST_GAIN) * error(half):
-                return outputs
-            self.n_trees *= 2
+    def loss(self, outputs: _Array, samples: Samples, held: Codes) -> float:
+        squares = ((outputs - samples.targets[held]) ** 2).sum(axis=1)
+        return float(samples.share[held] @ squares)
 
     def unfitted(self, samples: Samples) -> list[tuple[Any, NDArray[Any]]]:
         boosting = HistGradientBoostingRegressor(
             early_stopping=False,
             random_state=samples.seed,
-            **samples.sized(_BOOSTING) | {"max_iter": self.n_trees},
+            **samples.sized(_BOOSTING) | {"max_iter": self.steps},
         )
         return [(clone(boosting), target) for target in samples.targets.T]
 
