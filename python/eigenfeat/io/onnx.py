@@ -74,11 +74,10 @@ def to_onnx(
     Returns
     -------
     onnx.ModelProto
-        One input ``X`` (n, d), with NaN for missing entries if `fit` had missing entries, or for
-        `TableClassifier` and `TableRegressor`, whose ONNX models do not warn of NaN. A model that
-        was fitted to a data frame with categories has an input (n, 1) for each column that it uses,
-        named like the column: numbers, or strings for categories, "" for a missing category. A
-        classifier has the outputs ``label`` (n,), integers, booleans or strings, and
+        One input ``X`` (n, d), with NaN for missing entries if `fit` had missing entries. A model
+        that was fitted to a data frame with categories has an input (n, 1) for each column that it
+        uses, named like the column: numbers, or strings for categories, "" for a missing category.
+        A classifier has the outputs ``label`` (n,), integers, booleans or strings, and
         ``probabilities`` (n, k); a regressor ``prediction``, (n,) or (n, q); a transformer
         ``features`` (n, columns).
 

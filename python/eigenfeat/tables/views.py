@@ -221,10 +221,6 @@ class TreesView(View):
         features: NDArray[np.float32] = getattr(table, self.inputs)(self.levels, read)
         return features
 
-    def n_columns(self, samples: Samples) -> int:
-        """Number of features without sums and differences of columns."""
-        return len(samples.table.statistics.without_levels) + self.levels.shape[1]
-
 
 class ForestView(TreesView):
     """Forest; out of fold, a sample is predicted by the trees that were grown without it."""
@@ -240,6 +236,10 @@ class ForestView(TreesView):
 
     def outputs(self, table: Table) -> _Array:
         return self.of_means(self.trees.predict(self.features(table)))
+
+    def n_columns(self, samples: Samples) -> int:
+        """Number of features."""
+        return len(samples.table.statistics.without_levels) + self.levels.shape[1]
 
     def unfitted(self, samples: Samples) -> Any:
         """The forest of scikit-learn, not fitted, with options for these samples."""
@@ -273,9 +273,10 @@ class BoostingView(TreesView):
             staged.append(self._staged(samples.table.subset(held)))
         stages = np.concatenate(staged, axis=1)
         best = int(np.argmin([self.loss(outputs, samples, folds.held) for outputs in stages]))
+        self.steps = (best + 1) * STEP
         if self.is_final:
             self.trees = self.trees.first(len(self.trees.roots) * (best + 1) // len(stages))
-        self.steps = (best + 1) * STEP
+            return self.outputs(samples.table.subset(folds.held))
         chosen: _Array = stages[best]
         return chosen
 
