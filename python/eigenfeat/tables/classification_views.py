@@ -254,7 +254,6 @@ class KernelView(FixedView):
     ridge = 0.5
     has_prior = False
     candidates = PENALTIES
-    weights: Any  # (m, k) of the similarities with the landmarks
 
     def features(self, table: Table) -> Any:
         return self.learned.features(super().features(table), table.n_threads)
@@ -263,14 +262,9 @@ class KernelView(FixedView):
         ranks = super().features(samples.table)
         self.learned = Kernel.fit(ranks, np.random.RandomState(samples.seed))
 
-    def fit(self, samples: Samples) -> None:
-        super().fit(samples)
-        whitening = Block(self.learned.whitening)
-        self.weights = whitening.scores(self.logit.coef_.T, False, samples.n_threads)
-
     def products(self, table: Table) -> Any:
-        similar = self.learned.similarities(super().features(table), table.n_threads)
-        return Block(similar).scores(self.weights, False, table.n_threads)
+        ranks = super().features(table)
+        return self.learned.scores(ranks, self.logit.coef_.T, table.n_threads)
 
 
 class GemView(LogitView):

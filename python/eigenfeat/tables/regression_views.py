@@ -128,6 +128,10 @@ class KernelView(LinearView):
     def features(self, table: Table) -> Floats:
         return self.kernel.features(self.mapped(table), table.n_threads)
 
+    def outputs(self, table: Table) -> _Array:
+        scores = self.kernel.scores(self.mapped(table), self.ridge.coef, table.n_threads)
+        return scores + self.ridge.intercept
+
     def mapped(self, table: Table) -> NDArray[np.float32]:
         """The columns, or a map of their ranks, whose distances the kernel reads."""
         inputs: NDArray[np.float32] = super().features(table)
@@ -214,10 +218,10 @@ class LearnedKernelView(KernelView):
 def _gradients(kernel: Kernel, ridge: Ridge, inputs: NDArray[np.float32]) -> _Array:
     """Gradients (n, q, d) of the regression at the inputs."""
     landmarks = kernel.landmarks.astype(np.float64)
-    coef = kernel.whitening.astype(np.float64) @ ridge.coef  # (m, q)
     similar = kernel.similarities(inputs).astype(np.float64)
     gradients = [
-        similar @ (one[:, None] * landmarks) - (similar @ one)[:, None] * inputs for one in coef.T
+        similar @ (one[:, None] * landmarks) - (similar @ one)[:, None] * inputs
+        for one in kernel.weights(ridge.coef).T
     ]
     return 2.0 * kernel.gamma * np.stack(gradients, axis=1)
 

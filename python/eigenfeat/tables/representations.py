@@ -21,11 +21,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import BSpline
+from scipy.linalg.lapack import dpstrf, dtrtri
 
 from eigenfeat._base.core import core
 from eigenfeat._base.state import OmitsCaches
@@ -33,12 +34,13 @@ from eigenfeat._base.threads import resolve
 from eigenfeat.expansion.features import core_rows
 
 if TYPE_CHECKING:
-    from eigenfeat._base.types import Codes
+    from eigenfeat._base.types import Codes, Floats
 
 __all__ = ["BETWEEN", "MOST_BINS", "Interactions", "Kernel", "Table", "TableStatistics"]
 
 _Array = NDArray[np.float64]
 _Features = NDArray[np.float32]
+_Float = TypeVar("_Float", np.float32, np.float64)
 
 _KNOTS = 6  # knots of a spline, with both ends
 _OUTER = 1  # quantiles outside the outermost knots on each side
@@ -49,7 +51,7 @@ _FEW_VALUES = 3  # columns with at most this many values have no splines and no 
 _GRID = 201  # quantiles of a column, from which ranks are interpolated
 _BINS, _FINE = 8, 20  # bins of a numeric column: in pairs of columns, and alone
 _LANDMARKS = 400  # maximum number of landmarks
-_SPECTRUM = 1e-6  # eigenvalues below this share of the largest are left out
+_LEAST_DISTANCE = 1e-4  # squared, of a landmark in feature space from the span of the others
 _PSEUDO = 10.0  # weight of the mean of all samples in the mean of a level
 _MAX_INDICATORS = 6  # indicators of a column of categories that trees read, beside its levels
 _MAX_PAIRED = 16  # numeric columns, which have 240 sums and differences
@@ -544,8 +546,8 @@ class Kernel:
         Ranks of the samples that are landmarks.
     gamma : float
         Factor of the squared distances, relative to the total variance of the ranks.
-    whitening : (m, p) array
-        ``V diag(lambda)^(-1/2)`` of the landmarks' kernel.
+    whitening : (m, m) array
+        Inverse of the upper triangular Cholesky factor of the landmarks' kernel.
     """
 
     landmarks: _Features
@@ -554,17 +556,20 @@ class Kernel:
 
     @classmethod
     def fit(cls, ranks: _Features, random: np.random.RandomState, sharpness: float = 1.0) -> Kernel:
-        """Draw at most 400 samples; `gamma` is `sharpness` over the total variance of the ranks."""
+        """Choose at most 400 landmarks; `gamma` is `sharpness` over the ranks' total variance.
+
+        A Cholesky factorisation with pivoting orders samples that are drawn at random, and ends
+        before samples that the landmarks nearly span.
+        """
         n = len(ranks)
-        drawn = np.sort(random.permutation(n)[: min(n, _LANDMARKS)])
+        drawn = np.ascontiguousarray(ranks[np.sort(random.permutation(n)[: min(n, _LANDMARKS)])])
         variance = float(ranks.var(axis=0, dtype=np.float64).sum())
         gamma = sharpness / variance if variance > 0 else 1.0
-        landmarks = np.ascontiguousarray(ranks[drawn])
-        gram = _gaussian(landmarks, landmarks, gamma, 1).astype(np.float64)
-        values, vectors = np.linalg.eigh((gram + gram.T) / 2)
-        large = values > _SPECTRUM * values[-1]
-        whitening = vectors[:, large] / np.sqrt(values[large])
-        return cls(landmarks, gamma, whitening.astype(np.float32, order="C"))
+        gram = _gaussian(drawn, drawn, gamma, 1).astype(np.float64)
+        root, order, m, _ = dpstrf(gram, tol=_LEAST_DISTANCE)
+        inverse, _ = dtrtri(root[:m, :m])
+        whitening = np.triu(inverse).astype(np.float32, order="C")
+        return cls(drawn[order[:m] - 1], gamma, whitening)
 
     def features(self, ranks: _Features, n_threads: int | None = None) -> _Features:
         """Features (n, p) of ranks."""
@@ -572,13 +577,24 @@ class Kernel:
 
     def similarities(self, ranks: _Features, n_threads: int | None = None) -> _Features:
         """Kernel (n, m) of ranks with the landmarks."""
+        ranks = np.ascontiguousarray(ranks)  # else sums of squares depend on the number of rows
         return _gaussian(ranks, self.landmarks, self.gamma, n_threads)
 
+    def scores(self, ranks: _Features, coef: _Array, n_threads: int | None = None) -> _Array:
+        """Features of ranks times `coef` (m, q), without rounding the features to float32."""
+        similar = self.similarities(ranks, n_threads).astype(np.float64)
+        return _product(similar, self.weights(coef), n_threads)
 
-def _product(A: _Features, B: _Features, n_threads: int | None) -> _Features:
+    def weights(self, coef: _Array) -> _Array:
+        """Weights (m, q) of the similarities, for the weights `coef` of the features."""
+        weights: _Array = self.whitening.astype(np.float64) @ coef
+        return weights
+
+
+def _product(A: NDArray[_Float], B: Floats, n_threads: int | None) -> NDArray[_Float]:
     """``A B`` by the core, whose rounding depends neither on threads nor on the other samples."""
     B = np.ascontiguousarray(B, dtype=A.dtype)
-    out: _Features = core_rows(A, False).scores(B, resolve(n_threads))
+    out: NDArray[_Float] = core_rows(A, False).scores(B, resolve(n_threads))
     return out
 
 

@@ -494,3 +494,11 @@ def test_thirty_samples_of_a_linear_truth_cost_little_over_ridge_regression(d):
             model.fit(X[:30], y[:30])
             errors.append(np.sqrt(np.mean((model.predict(X[30:]) - y[30:]) ** 2)))
         assert errors[0] <= 1.1 * errors[1]
+
+
+@pytest.mark.parametrize("view", ["kernel", "kernel_learned"])
+def test_kernels_predict_each_sample_as_among_others(view):
+    X, y = make_friedman1(300, random_state=0)
+    model = TableRegressor([view]).fit(X, y)
+    together, alone = model.predict(X), [model.predict(X[[i]])[0] for i in range(len(X))]
+    assert_allclose(alone, together, rtol=0, atol=1e-9)

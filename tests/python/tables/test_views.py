@@ -148,7 +148,18 @@ def test_kernel_features_have_the_kernel_of_all_samples_as_products():
     A = ranks.astype(float)
     squares = ((A[:, None] - A[None]) ** 2).sum(axis=2)
     expected = np.exp(-squares / A.var(axis=0).sum())
-    np.testing.assert_allclose(features @ features.T, expected, atol=1e-3)
+    np.testing.assert_allclose(features @ features.T, expected, atol=1e-4)
+
+
+def test_samples_that_repeat_others_are_no_landmarks():
+    ranks = TableStatistics.fit(columns(n=60), None).table(columns(n=60)).ranks
+    once, repeated = (
+        Kernel.fit(samples, np.random.RandomState(0))
+        for samples in (ranks, np.concatenate([ranks, ranks, ranks[:7]]))
+    )
+    assert len(repeated.landmarks) == len(once.landmarks) == 60
+    assert len(np.unique(repeated.landmarks, axis=0)) == 60
+    assert len(Kernel.fit(ranks[[5] * 9], np.random.RandomState(0)).landmarks) == 1
 
 
 # ---- interactions --------------------------------------------------------------------------------
