@@ -70,11 +70,11 @@ _MAX_RANK_PAIRS = 20  # ordered pairs of classes of many samples, for GEM featur
 # Indicators of pairs of columns, and the largest number of samples that has them.
 _MAX_CELLS = ((MANY_SAMPLES, 1_500), (_MORE_SAMPLES, 600), (np.inf, 300))
 _COUNTED_AT_ONCE = 65_536  # samples whose bins are in memory while pairs are counted
-_COLUMN_PENALTIES = (3.0, *PENALTIES)  # for columns and splines; 3 is for few samples
 _GEM_PENALTIES = (0.1, 0.03, 0.01)  # for many samples
 # The usual penalty is this number over the root of n: the default of scikit-learn's
 # LogisticRegression with two classes, if the mean square of the features is 1.
 _USUAL_PENALTY = 4.0
+_MULTIPLES = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)  # of the usual penalty, to try for columns
 _PENALTY_SPREAD = 0.5  # mean absolute deviation of the logarithm of a penalty from its usual one
 _MAX_FORESTED = 50_000  # samples; with more, trees times columns are bounded
 _MAX_TRIES, _MIN_TREES = 450, 15  # trees times columns, and trees
@@ -129,7 +129,6 @@ class LogitView(View):
     common = False  # whether all features have one unit
     ridge = 0.5  # of the logit
     has_prior = False  # whether penalties always have a prior, and no temperatures
-    candidates: Sequence[float] = PENALTIES
     learned: Any = None
 
     def learn(self, samples: Samples) -> None:
@@ -141,7 +140,7 @@ class LogitView(View):
 
     def penalties(self, samples: Samples) -> Sequence[float]:
         """Penalties to try, from large to small."""
-        return self.candidates
+        return PENALTIES
 
     def usual_penalty(self, samples: Samples) -> float:
         """The mode of the prior of the penalty."""
@@ -220,23 +219,7 @@ class LogitView(View):
 
 
 class FixedView(LogitView):
-    """Logit on columns or splines, which need no labels."""
-
-    # Features are correlated, so that squared weights are a better penalty than energies of logits.
-    ridge = 100.0
-    has_prior = True
-    candidates: Sequence[float] = _COLUMN_PENALTIES
-
-    def __init__(self, inputs: str) -> None:
-        super().__init__(inputs)
-        self.common = inputs != "splines"
-
-    def usual_penalty(self, samples: Samples) -> float:
-        usual = super().usual_penalty(samples)
-        if self.inputs != "columns":
-            return usual
-        # Penalties are relative to the mean square of all columns, which indicators make small.
-        return usual / float(np.mean(np.square(samples.table.columns)))
+    """Logit on features that need no labels."""
 
     def fold_features(self, samples: Samples, folds: Folds) -> Iterator[_Part]:
         self.learn(samples)
@@ -248,12 +231,32 @@ class FixedView(LogitView):
             yield train, held
 
 
+class ColumnsView(FixedView):
+    """Logit on columns or splines."""
+
+    # Features are correlated, so that squared weights are a better penalty than energies of logits.
+    ridge = 100.0
+    has_prior = True
+
+    def __init__(self, inputs: str) -> None:
+        super().__init__(inputs)
+        self.common = inputs != "splines"
+
+    def penalties(self, samples: Samples) -> Sequence[float]:
+        return [multiple * self.usual_penalty(samples) for multiple in _MULTIPLES]
+
+    def usual_penalty(self, samples: Samples) -> float:
+        usual = super().usual_penalty(samples)
+        if self.inputs != "columns":
+            return usual
+        # Penalties are relative to the mean square of all columns, which indicators make small.
+        return usual / float(np.mean(np.square(samples.table.columns)))
+
+
 class KernelView(FixedView):
     """Logit on a Gaussian kernel of the ranks."""
 
-    ridge = 0.5
-    has_prior = False
-    candidates = PENALTIES
+    common = True
 
     def features(self, table: Table) -> Any:
         return self.learned.features(super().features(table), table.n_threads)
@@ -291,7 +294,7 @@ class GemView(LogitView):
         return [self._layer(samples, one) for one in moments]
 
     def penalties(self, samples: Samples) -> Sequence[float]:
-        return _GEM_PENALTIES if samples.size > MANY_SAMPLES else self.candidates
+        return _GEM_PENALTIES if samples.size > MANY_SAMPLES else PENALTIES
 
     def part(self, samples: Samples, indices: Codes) -> MemorySamples:
         rows = self._rows(samples).subset(indices)
@@ -439,8 +442,8 @@ class ClassifierView(EstimatorView):
 
 
 VIEWS: dict[str, Callable[[], View]] = {
-    "columns": partial(FixedView, "columns"),
-    "splines": partial(FixedView, "splines"),
+    "columns": partial(ColumnsView, "columns"),
+    "splines": partial(ColumnsView, "splines"),
     "gem": partial(GemView, "columns", "auto"),
     "gem_ranks": partial(GemView, "ranks", "none"),
     "kernel": partial(KernelView, "ranks"),
