@@ -101,9 +101,9 @@ _BOOSTED = {"max_features": 0.5, "l2_regularization": 1.0}
 # Largest product of samples and features of a logit, and samples that it takes with any features.
 _MAX_ENTRIES, _MAX_FITTED = 12_000_000, 30_000
 _TOLERANCE = 1e-3  # of the final logits
-# Trees of boosting, all classes together, if each class has `STEP` or more, and the largest number
-# of samples that has them.
-_MAX_TREES = ((_FEW_SAMPLES - 1, 200), (np.inf, 2_000))
+# The number of boosting steps doubles up to this number of trees times columns over samples, all
+# classes together, and to a number of trees within these bounds.
+_MAX_SEARCHED, _TREE_BOUNDS = 4, (200, 2_000)
 _MAX_DOUBLED = 20_000  # samples; with more, the number of steps does not double
 _MIN_TEMPERED = 60  # held-out samples from which each penalty has a temperature of its own
 _MAX_BOOSTED_CLASSES = 5
@@ -393,8 +393,10 @@ class BoostingClassifierView(BoostingView):
     n_classes: int
 
     def step_limits(self, samples: Samples) -> tuple[int, int]:
-        most = max(samples.sized(_MAX_TREES) // len(samples.rows.classes), STEP)
-        first = min(samples.sized(_BOOSTING)["max_iter"], most // STEP * STEP)
+        k, (least, largest) = len(samples.rows.classes), _TREE_BOUNDS
+        first = min(samples.sized(_BOOSTING)["max_iter"], max(largest // k // STEP, 1) * STEP)
+        trees = _MAX_SEARCHED * samples.size // samples.table.statistics.n_columns
+        most = min(max(trees, least), largest) // k
         return first, most if samples.size <= _MAX_DOUBLED else first
 
     def loss(self, outputs: _Array, samples: Samples, held: Codes) -> float:
@@ -488,7 +490,7 @@ def _reason_against_boosting(name: str, names: Sequence[str], samples: Samples) 
         return f"fewer than {_MIN_BOOSTED[name]:,} samples"
     if samples.size <= MANY_SAMPLES and k > _MAX_BOOSTED_CLASSES:
         return f"more than {_MAX_BOOSTED_CLASSES} classes, which need {MANY_SAMPLES:,} samples"
-    n_columns = len(np.unique(statistics.groups[statistics.scale > 0]))
+    n_columns = statistics.n_columns
     if name == "boosting_pairs":
         if statistics.why_no_pairs:
             return statistics.why_no_pairs

@@ -319,10 +319,8 @@ class BoostingRegressorView(BoostingView):
     max_refitted = _MORE_SAMPLES
 
     def step_limits(self, samples: Samples) -> tuple[int, int]:
-        statistics = samples.table.statistics
-        n_columns = len(statistics.without_levels) + 2 * len(statistics.categories)
-        most = min(samples.sized(_MAX_TREES), _MAX_SEARCHED // n_columns)
-        return samples.sized(_BOOSTING)["max_iter"], most
+        searched = _MAX_SEARCHED // samples.table.statistics.n_columns
+        return samples.sized(_BOOSTING)["max_iter"], min(samples.sized(_MAX_TREES), searched)
 
     def loss(self, outputs: _Array, samples: Samples, held: Codes) -> float:
         squares = ((outputs - samples.targets[held]) ** 2).sum(axis=1)

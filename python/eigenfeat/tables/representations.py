@@ -228,6 +228,11 @@ class TableStatistics(OmitsCaches):
         return [_basis(self.quantiles[at, j]) for j in self.numeric]
 
     @property
+    def n_columns(self) -> int:
+        """Number of columns with spread; the indicators of a category are one column."""
+        return len(np.unique(self.groups[self.scale > 0]))
+
+    @property
     def why_no_pairs(self) -> str:
         """Why trees do not read pairs of numeric columns; empty if they do."""
         allowed = 2 <= len(self.numeric) <= _MAX_PAIRED
