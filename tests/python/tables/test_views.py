@@ -548,7 +548,7 @@ def test_boosting_of_many_samples_and_classes_is_stable(rng):
     assert log_loss(y[5_100:], model.predict_proba(X[5_100:])) < 0.8
 
 
-def test_forty_samples_of_a_linear_truth_cost_little_over_logistic_regression():
+def test_forty_samples_of_a_linear_truth_cost_no_more_than_logistic_regression():
     ours, linear = [], []
     views = [name for name in VIEWS if name not in ("forest", "boosting", "boosting_pairs")]
     for seed in range(8):
@@ -558,7 +558,7 @@ def test_forty_samples_of_a_linear_truth_cost_little_over_logistic_regression():
         for losses, model in ((ours, TableClassifier(views)), (linear, LogisticRegression())):
             model.fit(X[:40], y[:40])
             losses.append(log_loss(y[40:], model.predict_proba(X[40:])))
-    assert np.mean(ours) <= 1.02 * np.mean(linear)
+    assert np.mean(ours) <= np.mean(linear)
 
 
 @pytest.mark.parametrize("load", [load_iris, load_breast_cancer])
@@ -760,8 +760,10 @@ def test_boosting_adds_steps_while_they_lower_the_held_out_loss(rng):
     rule = (4.0 * X[:, :2]).astype(int).sum(axis=1) % 2  # a chessboard
     noise = rng.random(1_200) < 0.5
 
-    def steps(y):
+    def steps(y, X=X):
         return TableClassifier("boosting").fit(X, y).views_[0].model.steps
 
     assert steps(rule) > 300
     assert steps(noise) <= 150
+    wide = np.hstack([X, rng.uniform(size=(1_200, 26))])
+    assert steps(rule, wide) <= 200  # 4 samples / columns is less
