@@ -54,11 +54,11 @@ _SHARPNESS = (2.0, 0.7, 0.25, 0.08)  # of kernels that are tried, relative to th
 _MAP_SHARPNESS = (1.0, 0.25)
 _MAP_STEPS = 2
 _MAX_TUNED = 4_000  # samples that choose the sharpness and learn the map
-_TREES, _MIN_TREES = 100, 50  # of a forest
+_TREES = 50  # of a forest
 _MANY_SAMPLES = 20_000  # beyond, trees are fewer and larger
 _MORE_SAMPLES = 50_000  # beyond, boosting is fitted once
 _TREES_OF_MANY, _MAX_GROWN = 30, 40_000  # trees of a forest of many samples, and samples of each
-_MAX_TRIED, _MAX_TRIES = 500, 25_000  # columns that one split and all trees try
+_MAX_TRIED = 500  # columns that one split tries
 _MAX_TREES = ((_MANY_SAMPLES, 800), (np.inf, 200))  # of boosting, and the largest number of samples
 _MAX_SEARCHED = 100_000  # trees of boosting times columns, but for the first trees
 # Views of the logarithms of targets, and the least skewness of targets if the view of the targets
@@ -301,11 +301,10 @@ class ForestRegressorView(ForestView):
     """Extremely randomised trees of bootstrap samples (Geurts, Ernst and Wehenkel 2006)."""
 
     def unfitted(self, samples: Samples) -> Any:
-        tried, many = min(self.n_columns(samples), _MAX_TRIED), len(samples) > _MANY_SAMPLES
-        most = _TREES_OF_MANY if many else max(min(_TREES, _MAX_TRIES // tried), _MIN_TREES)
+        many = len(samples) > _MANY_SAMPLES
         return ExtraTreesRegressor(
-            n_estimators=most,
-            max_features=tried,
+            n_estimators=_TREES_OF_MANY if many else _TREES,
+            max_features=min(self.n_columns(samples), _MAX_TRIED),
             bootstrap=True,
             max_samples=min(len(samples), _MAX_GROWN) if many else None,
             random_state=samples.seed,
