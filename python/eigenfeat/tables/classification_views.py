@@ -101,8 +101,8 @@ _BOOSTED = {"max_features": 0.5, "l2_regularization": 1.0}
 # Largest product of samples and features of a logit, and samples that it takes with any features.
 _MAX_ENTRIES, _MAX_FITTED = 12_000_000, 30_000
 _TOLERANCE = 1e-3  # of the final logits
-# The number of boosting steps doubles up to this number of trees times columns over samples, all
-# classes together, and to a number of trees within these bounds.
+# Steps of boosting double up to this number times samples / columns trees, all classes together;
+# the bounds are those of this limit.
 _MAX_SEARCHED, _TREE_BOUNDS = 4, (200, 2_000)
 _MAX_DOUBLED = 20_000  # samples; with more, the number of steps does not double
 _MIN_TEMPERED = 60  # held-out samples from which each penalty has a temperature of its own
