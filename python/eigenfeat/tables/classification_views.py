@@ -243,7 +243,8 @@ class ColumnsView(FixedView):
         self.common = inputs != "splines"
 
     def penalties(self, samples: Samples) -> Sequence[float]:
-        return [multiple * self.usual_penalty(samples) for multiple in _MULTIPLES]
+        usual = self.usual_penalty(samples)
+        return [multiple * usual for multiple in _MULTIPLES]
 
     def usual_penalty(self, samples: Samples) -> float:
         usual = super().usual_penalty(samples)
@@ -366,13 +367,13 @@ class ForestClassifierView(ForestView):
 
     def unfitted(self, samples: Samples) -> Any:
         n, options = len(samples), samples.sized(_FOREST).copy()
-        n_columns = self.n_columns(samples)
-        if samples.size < _FEW_SAMPLES and n_columns > 2 * _MAX_TRIED_OF_FEW:
+        n_inputs = self.n_inputs(samples)
+        if samples.size < _FEW_SAMPLES and n_inputs > 2 * _MAX_TRIED_OF_FEW:
             options["max_features"] = _MAX_TRIED_OF_FEW
         if n > _MAX_FORESTED:
-            most = max(_MAX_TRIES // n_columns, _MIN_TREES)
+            most = max(_MAX_TRIES // n_inputs, _MIN_TREES)
             options["n_estimators"] = min(options["n_estimators"], most)
-            if options["max_features"] * n_columns > _MAX_TRIED:
+            if options["max_features"] * n_inputs > _MAX_TRIED:
                 options["max_features"] = _MAX_TRIED
         return (ExtraTreesClassifier if n > MANY_SAMPLES else RandomForestClassifier)(
             **options,

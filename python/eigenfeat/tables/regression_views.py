@@ -304,7 +304,7 @@ class ForestRegressorView(ForestView):
         many = len(samples) > _MANY_SAMPLES
         return ExtraTreesRegressor(
             n_estimators=_TREES_OF_MANY if many else _TREES,
-            max_features=min(self.n_columns(samples), _MAX_TRIED),
+            max_features=min(self.n_inputs(samples), _MAX_TRIED),
             bootstrap=True,
             max_samples=min(len(samples), _MAX_GROWN) if many else None,
             random_state=samples.seed,

@@ -51,7 +51,7 @@ _FEW_VALUES = 3  # columns with at most this many values have no splines and no 
 _GRID = 201  # quantiles of a column, from which ranks are interpolated
 _BINS, _FINE = 8, 20  # bins of a numeric column: in pairs of columns, and alone
 _LANDMARKS = 400  # maximum number of landmarks
-_LEAST_DISTANCE = 1e-4  # squared, of a landmark in feature space from the span of the others
+_LEAST_DISTANCE = 1e-4  # squared, in feature space, of a landmark from the span of earlier ones
 _PSEUDO = 10.0  # weight of the mean of all samples in the mean of a level
 _MAX_INDICATORS = 6  # indicators of a column of categories that trees read, beside its levels
 _MAX_PAIRED = 16  # numeric columns, which have 240 sums and differences
@@ -566,8 +566,8 @@ class Kernel:
         A Cholesky factorisation with pivoting orders samples that are drawn at random, and ends
         before samples that the landmarks nearly span.
         """
-        n = len(ranks)
-        drawn = np.ascontiguousarray(ranks[np.sort(random.permutation(n)[: min(n, _LANDMARKS)])])
+        indices = np.sort(random.permutation(len(ranks))[:_LANDMARKS])
+        drawn = np.ascontiguousarray(ranks[indices])
         variance = float(ranks.var(axis=0, dtype=np.float64).sum())
         gamma = sharpness / variance if variance > 0 else 1.0
         gram = _gaussian(drawn, drawn, gamma, 1).astype(np.float64)

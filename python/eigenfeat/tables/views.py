@@ -237,8 +237,8 @@ class ForestView(TreesView):
     def outputs(self, table: Table) -> _Array:
         return self.of_means(self.trees.predict(self.features(table)))
 
-    def n_columns(self, samples: Samples) -> int:
-        """Number of features."""
+    def n_inputs(self, samples: Samples) -> int:
+        """Number of features that the trees read."""
         return len(samples.table.statistics.without_levels) + self.levels.shape[1]
 
     def unfitted(self, samples: Samples) -> Any:
